@@ -1,0 +1,1 @@
+"""The long-lived process: sessions, scheduling and the inference thread."""

@@ -1,0 +1,1 @@
+"""Documents and text rules. Pure: no I/O, no model, no protocol."""
