@@ -1,0 +1,30 @@
+"""The seam between scheduling and the model: one ask in, one completion out."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from goose_lsp.cancel import CancelToken
+from goose_lsp.request import Completion, Point
+from goose_lsp.text.document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One completion to make, on a document snapshot that nobody changes any more."""
+
+    document: Document
+    point: Point
+    max_new_tokens: int = 0  # 0: the daemon's setting
+    policy: str = ""  # "": the daemon's setting
+    is_isolated: bool = False
+    wants_trace: bool = False
+
+
+class Completer(Protocol):
+    """A loaded model that completes text. Used by the inference thread only."""
+
+    model_name: str
+
+    def complete(self, ask: Ask, cancel: CancelToken) -> Completion:
+        """Decode one completion; raises `CancelledError` when asked to stop."""
+        ...

@@ -1,0 +1,1 @@
+"""Stand-ins for the slow and the random, shared by all rings."""
