@@ -31,6 +31,8 @@ class Drafter:
     table: AdjacencyTable
     estimator: Estimator
     is_final: Callable[[int], bool]  # tokens after which nothing is drafted
+    # T for 1, 2, … nodes: the budget maximises tokens per ms. Empty: all of `max_nodes` is spent.
+    cost_table: Sequence[float] = ()
     copies: CopySource = field(default_factory=CopySource)
     context: list[int] = field(default_factory=list)
 
@@ -39,14 +41,12 @@ class Drafter:
         self.context.extend(token_ids)
         self.copies.extend(token_ids)
 
-    def build_tree(self, max_nodes: int, max_depth: int, cost_table: Sequence[float]) -> DraftTree:
-        """A tree for the context; its last token is the root.
-
-        With a `cost_table` (T for 1, 2, … nodes) the budget maximises tokens per ms, at most
-        `max_nodes`; with an empty one all `max_nodes` are spent.
-        """
+    def draft(self, max_nodes: int, max_depth: int) -> DraftTree:
+        """A tree for the context, whose last token is its root."""
         growth = grow(self.context[-1], self, max_nodes, min(max_depth, MAX_DEPTH), self.is_final)
-        n_nodes = best_n_nodes(growth.values[1:], cost_table) if cost_table else max_nodes
+        n_nodes = max_nodes
+        if self.cost_table:
+            n_nodes = best_n_nodes(growth.values[1:], self.cost_table)
         return spine_first(growth, n_nodes)
 
     def edges(self, path: list[int], state: object) -> Iterator[Edge]:

@@ -1,0 +1,182 @@
+"""Decoding: draft, verify, accept, commit, until something says enough."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Protocol
+
+from goose_lsp.cancel import CancelToken
+from goose_lsp.draft.accept import Acceptance, accept_greedy
+from goose_lsp.draft.bigrams import NO_TOKEN, AdjacencyTable
+from goose_lsp.draft.tree import DraftTree, Origin, chain
+from goose_lsp.engine.verify import Scored, Target
+
+
+class Policy(Protocol):
+    """What decoding needs of a drafter."""
+
+    def extend(self, token_ids: Sequence[int]) -> None:
+        """Take tokens that are now part of the context."""
+        ...
+
+    def draft(self, max_nodes: int, max_depth: int) -> DraftTree:
+        """A tree whose root is the context's last token, of at most `max_nodes` further nodes."""
+        ...
+
+    def learn(self, tree: DraftTree, acceptance: Acceptance) -> None:
+        """See what the target did with a draft, before the context grows."""
+        ...
+
+
+@dataclass(slots=True)
+class PlainPolicy:
+    """No drafts: one token per pass."""
+
+    last_token: int = -1
+
+    def extend(self, token_ids: Sequence[int]) -> None:
+        if token_ids:
+            self.last_token = token_ids[-1]
+
+    def draft(self, max_nodes: int, max_depth: int) -> DraftTree:
+        del max_nodes, max_depth
+        return chain(self.last_token, [])
+
+    def learn(self, tree: DraftTree, acceptance: Acceptance) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class DecodeStats:
+    """Counts of one request. n_tokens = n_accepted + n_steps before the end is cut off."""
+
+    n_prompt_tokens: int = 0
+    n_prefilled: int = 0
+    n_steps: int = 0
+    n_drafted: int = 0
+    n_accepted: int = 0
+    n_tokens: int = 0
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+    draft_s: float = 0.0  # part of decode_s
+
+    @property
+    def mean_accepted_len(self) -> float:
+        """Committed tokens per forward pass, bonus included."""
+        return (self.n_accepted + self.n_steps) / self.n_steps if self.n_steps else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeLimits:
+    max_new_tokens: int
+    max_nodes: int  # draft budget, root not counted
+    end_ids: frozenset[int]  # the text ends before any of these
+    n_harvested: int = 512  # prompt tokens, counted from its end, whose successors are remembered
+
+
+@dataclass(slots=True)
+class Decoder:
+    """One request's decoding. `steps` yields the committed tokens of every step with their origins.
+
+    The table, when given, learns the target's successors at every prompt position newly computed and at
+    every verified node, accepted or rejected.
+    """
+
+    target: Target
+    policy: Policy
+    limits: DecodeLimits
+    cancel: CancelToken
+    table: AdjacencyTable | None = None
+    clock: Callable[[], float] = perf_counter
+    stats: DecodeStats = field(default_factory=DecodeStats)
+
+    def prefill(self, prompt_ids: Sequence[int]) -> None:
+        """Bring all but the prompt's last token into the cache; that one is the first tree's root.
+
+        Raises `CancelledError` when asked to stop.
+        """
+        assert prompt_ids, "a prompt has at least one token"
+        started = self.clock()
+        self.stats.n_prompt_tokens = len(prompt_ids)
+        body = prompt_ids[:-1]
+        self.stats.n_prefilled = len(prompt_ids) - self.target.reuse(body)
+        n_scored = self.limits.n_harvested if self.table is not None else 0
+        for start, scored in self.target.prefill(body, self.cancel, n_scored):
+            self._harvest(
+                [
+                    NO_TOKEN if i == 0 else body[i - 1]
+                    for i in range(start, start + len(scored.choices))
+                ],
+                body[start : start + len(scored.choices)],
+                scored,
+            )
+        self.policy.extend(prompt_ids)
+        self._previous = body[-1] if body else NO_TOKEN
+        self.stats.prefill_s = self.clock() - started
+
+    def steps(self) -> Iterator[list[tuple[int, Origin]]]:
+        """Decode until an end token, a limit or cancellation (`CancelledError`, between steps)."""
+        while (n_left := self._n_left()) > 0:
+            self.cancel.check()
+            started = self.clock()
+            max_nodes = min(self.limits.max_nodes, self._room())
+            # The bonus token comes on top of the accepted depth.
+            tree = self.policy.draft(max_nodes, max_depth=n_left - 1)
+            self.stats.draft_s += self.clock() - started
+            acceptance = self._step(tree)
+            committed = [
+                *((tree.token_ids[node], _origin(tree, node)) for node in acceptance.nodes),
+                (acceptance.bonus_token, Origin.MODEL),
+            ]
+            kept = _until_end(committed, self.limits.end_ids)[:n_left]
+            self.stats.n_tokens += len(kept)
+            self.stats.decode_s += self.clock() - started
+            if kept:
+                yield kept
+            if len(kept) < len(committed):
+                return
+
+    def _step(self, tree: DraftTree) -> Acceptance:
+        scored = self.target.verify(tree)
+        acceptance = accept_greedy(tree, scored.choices)
+        self.target.commit(tree, acceptance.nodes)
+        self._harvest(
+            [self._previous, *(tree.token_ids[parent] for parent in tree.parents[1:])],
+            tree.token_ids,
+            scored,
+        )
+        self.policy.learn(tree, acceptance)
+        accepted = [tree.token_ids[node] for node in acceptance.nodes]
+        self.policy.extend([*accepted, acceptance.bonus_token])
+        self._previous = accepted[-1] if accepted else tree.token_ids[0]
+        self.stats.n_steps += 1
+        self.stats.n_drafted += len(tree) - 1
+        self.stats.n_accepted += len(accepted)
+        return acceptance
+
+    def _harvest(self, previous: list[int], current: Sequence[int], scored: Scored) -> None:
+        if self.table is not None:
+            self.table.harvest(previous, current, scored.top_ids, scored.top_probabilities)
+
+    def _n_left(self) -> int:
+        """Tokens still wanted; 0 too when the cache has no slot for another root."""
+        return self.limits.max_new_tokens - self.stats.n_tokens if self._room() >= 0 else 0
+
+    def _room(self) -> int:
+        """Draft nodes that still fit into the cache beside the root."""
+        return self.target.max_tokens - self.target.n_cached - 1
+
+    _previous: int = NO_TOKEN  # the token before the next tree's root
+
+
+def _origin(tree: DraftTree, node: int) -> Origin:
+    return tree.origins[node] if tree.origins else Origin.BRANCH
+
+
+def _until_end(
+    committed: list[tuple[int, Origin]], end_ids: frozenset[int]
+) -> list[tuple[int, Origin]]:
+    for i, (token, _) in enumerate(committed):
+        if token in end_ids:
+            return committed[:i]
+    return committed

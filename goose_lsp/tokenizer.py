@@ -1,0 +1,107 @@
+"""Text to token ids and back. The only user of the tokenizers library.
+
+User text is always encoded with special-token parsing off: a file that contains the spelling of a
+control token never rewrites the prompt.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tokenizers import AddedToken, Regex, pre_tokenizers
+from tokenizers import Tokenizer as _Backend
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+
+from goose_lsp.errors import ModelLoadError
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_LLAMA3_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_QWEN2_SPLIT = _LLAMA3_SPLIT.replace(r"\p{N}{1,3}", r"\p{N}")
+
+
+def _byte_level(use_regex: bool) -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=use_regex)
+
+
+def _split(pattern: str) -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(pattern), "isolated"), _byte_level(use_regex=False)]
+    )
+
+
+def _digits() -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), _byte_level(use_regex=True)]
+    )
+
+
+# How text is cut before byte pairs are merged, by the name GGUF files give it.
+_PRE_TOKENIZERS = {
+    "default": lambda: _byte_level(use_regex=True),
+    "gpt-2": lambda: _byte_level(use_regex=True),
+    "smollm": _digits,
+    "starcoder": _digits,
+    "refact": _digits,
+    "llama-bpe": lambda: _split(_LLAMA3_SPLIT),
+    "qwen2": lambda: _split(_QWEN2_SPLIT),
+}
+
+
+class Tokenizer:
+    """A byte-level tokenizer and the ids that end a text."""
+
+    def __init__(self, backend: _Backend, control_ids: Iterable[int]) -> None:
+        self._backend = backend
+        self._backend.encode_special_tokens = True
+        self.control_ids = frozenset(control_ids)  # never text; a completion ends at any of them
+
+    @classmethod
+    def from_bpe(
+        cls, tokens: Sequence[str], merges: Sequence[str], control_ids: Sequence[int], pre: str
+    ) -> "Tokenizer":
+        """From a GGUF file's byte-level vocabulary; raises `ModelLoadError` for an unknown `pre`."""
+        if pre not in _PRE_TOKENIZERS:
+            known = ", ".join(sorted(_PRE_TOKENIZERS))
+            raise ModelLoadError(f"unknown pre-tokenizer {pre!r}; this engine knows {known}")
+        pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in merges)]
+        vocab = {token: i for i, token in enumerate(tokens)}
+        backend = _Backend(BPE(vocab=vocab, merges=pairs, fuse_unk=False))
+        backend.pre_tokenizer = _PRE_TOKENIZERS[pre]()
+        backend.decoder = ByteLevelDecoder()  # type: ignore[no-untyped-call]  # stub without types
+        specials = [AddedToken(tokens[i], special=True, normalized=False) for i in control_ids]
+        backend.add_special_tokens(specials)
+        return cls(backend, control_ids)
+
+    @classmethod
+    def from_file(cls, path: Path, end_ids: Iterable[int] = ()) -> "Tokenizer":
+        """From a `tokenizer.json`; special added tokens are control ids, with `end_ids`."""
+        try:
+            backend = _Backend.from_file(str(path))
+        except Exception as error:  # noqa: BLE001  the library raises bare Exception
+            raise ModelLoadError(f"{path} is not a tokenizer: {error}") from None
+        specials = {i for i, t in backend.get_added_tokens_decoder().items() if t.special}
+        return cls(backend, specials | set(end_ids))
+
+    @property
+    def n_vocab(self) -> int:
+        return int(self._backend.get_vocab_size(with_added_tokens=True))
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of plain text; lone surrogates, which no vocabulary holds, become U+FFFD."""
+        clean = _SURROGATE.sub(REPLACEMENT, text)
+        return list(self._backend.encode(clean, add_special_tokens=False).ids)
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of whole tokens, control tokens left out."""
+        plain = [token for token in token_ids if token not in self.control_ids]
+        return str(self._backend.decode(plain, skip_special_tokens=False))
+
+    def id_of(self, token: str) -> int | None:
+        found: int | None = self._backend.token_to_id(token)
+        return found
