@@ -1,0 +1,65 @@
+"""pygls' protocol with the session's documents in place of its own.
+
+pygls 2.1 splits documents with `str.splitlines`, so a form feed or U+2028 moves every later edit to
+the wrong line, and it copies the whole text per change. It also runs commands in a way that cannot be
+cancelled, leaves a request it cannot parse unanswered and forgets the exit code.
+"""
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.protocol import LanguageServerProtocol, lsp_method
+
+from goose_lsp.text.document import Document
+
+if TYPE_CHECKING:
+    from goose_lsp.lsp.handlers import GooseServer
+
+logger = logging.getLogger(__name__)
+
+
+class GooseProtocol(LanguageServerProtocol):
+    _server: "GooseServer"
+
+    @property
+    def exit_code(self) -> int:
+        """0 only after a `shutdown` request, as the specification asks."""
+        return 0 if self._shutdown else 1
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
+        item = params.text_document
+        document = Document(item.uri, item.version, str(item.language_id), item.text)
+        self._server.session.open(document)
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        item = params.text_document
+        self._server.session.change(item.uri, item.version, params.content_changes)
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
+        self._server.session.close(params.text_document.uri)
+
+    @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
+    async def lsp_workspace__execute_command(  # type: ignore[override]  # any kind of handler may stand here
+        self, params: lsp.ExecuteCommandParams
+    ) -> Any:
+        handler = self.fm.commands.get(params.command)
+        if handler is None:
+            raise invalid_params(f"there is no command {params.command!r}")
+        return await handler(list(params.arguments or ()))
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "method" in data and "id" in data:
+                self._send_response(data["id"], error=error.to_response_error())
+            raise
+
+
+def invalid_params(message: str) -> JsonRpcInvalidParams:
+    return JsonRpcInvalidParams(message=message)

@@ -1,0 +1,196 @@
+"""What one editor connection knows: its open documents, its options and its last answer.
+
+Knows the daemon by the calls it makes, and nothing of how messages travel to the editor.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Protocol
+
+from lsprotocol import types as lsp
+
+from goose_lsp.ipc.messages import Status
+from goose_lsp.lsp.convert import Encoding, apply_changes, to_point
+from goose_lsp.lsp.options import ClientOptions
+from goose_lsp.lsp.outbox import Outbox
+from goose_lsp.lsp.selection import as_if_selected, select
+from goose_lsp.request import Completion, Edit, Point, Reason, Trigger
+from goose_lsp.text.document import Document
+
+logger = logging.getLogger(__name__)
+
+DocumentText = Callable[[str], tuple[int, str, str] | None]
+
+
+class Daemon(Protocol):
+    """What a session needs of the daemon's client. Nothing here raises because no daemon answers."""
+
+    async def open(self, uri: str, version: int, language: str, text: str) -> None: ...
+    async def change(
+        self, uri: str, from_version: int, version: int, edits: Sequence[Edit]
+    ) -> None: ...
+    async def close(self, uri: str) -> None: ...
+    async def complete(  # noqa: PLR0913  the wire's request, field by field
+        self,
+        uri: str,
+        version: int,
+        point: Point,
+        *,
+        trigger: Trigger = Trigger.AUTOMATIC,
+        deadline_ms: int = 0,
+        max_new_tokens: int = 0,
+        policy: str = "",
+        is_isolated: bool = False,
+        wants_trace: bool = False,
+    ) -> Completion: ...
+    async def status(self) -> Status | None: ...
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CursorRequest:
+    """One ask of the editor, in the editor's terms."""
+
+    uri: str
+    position: lsp.Position
+    options: ClientOptions
+    trigger: Trigger = Trigger.AUTOMATIC
+    deadline_ms: int = 0  # 0: none; it also covers starting a daemon
+    selected: lsp.SelectedCompletionInfo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A completion, and the document and cursor that its places belong to."""
+
+    document: Document
+    point: Point
+    completion: Completion
+
+
+class Session:
+    """Used on the editor's event loop only."""
+
+    def __init__(self, connect: Callable[[DocumentText], Daemon]) -> None:
+        self.encoding = Encoding.UTF16
+        self.options = ClientOptions()
+        self.last: Completion | None = None
+        self.daemon = connect(self.document_text)
+        self._documents: dict[str, Document] = {}
+        self._outbox = Outbox()
+        self._selection_ids = count()
+
+    def document_text(self, uri: str) -> tuple[int, str, str] | None:
+        """Version, language and text of an open document, for a daemon that lost it."""
+        document = self._documents.get(uri)
+        return (document.version, document.language, document.text) if document else None
+
+    def open(self, document: Document) -> None:
+        self._documents[document.uri] = document
+        news = (document.uri, document.version, document.language, document.text)
+        self._outbox.put(partial(self.daemon.open, *news))
+
+    def change(
+        self, uri: str, version: int, changes: Sequence[lsp.TextDocumentContentChangeEvent]
+    ) -> None:
+        document = self._documents.get(uri)
+        if document is None:
+            logger.warning("a change of a document that is not open was ignored")
+            return
+        edits = apply_changes(document, changes, self.encoding)
+        from_version, document.version = document.version, version
+        self._outbox.put(partial(self.daemon.change, uri, from_version, version, edits))
+
+    def close(self, uri: str) -> None:
+        if self._documents.pop(uri, None) is not None:
+            self._outbox.put(partial(self.daemon.close, uri))
+
+    async def complete(self, request: CursorRequest) -> Answer:
+        """The answer, remembered as the last one; empty with a reason when there is nothing to offer."""
+        document = self._documents.get(request.uri)
+        if document is None:
+            nowhere = Document(request.uri, 0, "", "")
+            return self._answer(nowhere, Point(0, 0), _empty(Point(0, 0), Reason.UNKNOWN_DOCUMENT))
+        point = to_point(document, request.position, self.encoding)
+        try:
+            completion = await self._ask(document, point, request)
+        except asyncio.CancelledError:
+            self.last = _empty(point, Reason.CANCELLED)
+            raise
+        except Exception:
+            logger.exception("a completion request failed")
+            completion = _empty(point, Reason.INTERNAL_ERROR)
+        return self._answer(document, point, completion)
+
+    def _answer(self, document: Document, point: Point, completion: Completion) -> Answer:
+        self.last = completion
+        return Answer(document, point, completion)
+
+    async def _ask(self, document: Document, point: Point, request: CursorRequest) -> Completion:
+        version = document.version
+        try:
+            async with asyncio.timeout(request.deadline_ms / 1000 or None):
+                if request.selected is None:
+                    completion = await self._ask_daemon(document, point, request)
+                else:
+                    completion = await self._ask_selected(document, request)
+        except TimeoutError:
+            return _empty(point, Reason.DEADLINE)
+        if self._documents.get(document.uri) is not document or document.version != version:
+            return _empty(point, Reason.STALE_VERSION)
+        return _checked(document, point, completion)
+
+    async def _ask_daemon(
+        self, document: Document, point: Point, request: CursorRequest
+    ) -> Completion:
+        version = document.version
+        await self._outbox.drained()
+        return await self.daemon.complete(
+            document.uri,
+            version,
+            point,
+            trigger=request.trigger,
+            deadline_ms=request.deadline_ms,
+            max_new_tokens=request.options.max_new_tokens,
+            policy=request.options.policy,
+            is_isolated=request.options.is_isolated,
+            wants_trace=request.options.wants_trace,
+        )
+
+    async def _ask_selected(self, document: Document, request: CursorRequest) -> Completion:
+        """What follows a menu entry once it is accepted: asked on a passing copy where it already is."""
+        assert request.selected is not None
+        selection = select(document, request.selected, self.encoding)
+        copy = as_if_selected(document, selection, next(self._selection_ids))
+        self.open(copy)
+        try:
+            completion = await self._ask_daemon(copy, selection.cursor, request)
+        finally:
+            self.close(copy.uri)
+        return selection.with_entry(copy, completion)
+
+    async def aclose(self) -> None:
+        await self.daemon.aclose()
+
+
+def _empty(point: Point, reason: Reason) -> Completion:
+    return Completion("", point, point, reason)
+
+
+def _checked(document: Document, point: Point, completion: Completion) -> Completion:
+    """The completion with LF line ends, or an empty one where an editor would choke on it."""
+    if not completion.text:
+        return completion
+    start, end = completion.start, completion.end
+    is_one_line = start.line == point.line == end.line
+    if not (is_one_line and start <= point <= end and document.contains(end)):
+        logger.error("the daemon's range %s to %s does not fit the cursor %s", start, end, point)
+        return _empty(point, Reason.INTERNAL_ERROR)
+    text = completion.text.replace("\r\n", "\n").replace("\r", "\n")
+    if text == document.line_text(start.line)[start.column : end.column]:
+        return replace(completion, text="", reason=Reason.NOTHING_TO_ADD)
+    return replace(completion, text=text)
