@@ -5,7 +5,7 @@ control token never rewrites the prompt.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from tokenizers import AddedToken, Regex, pre_tokenizers
@@ -42,7 +42,7 @@ def _digits() -> pre_tokenizers.PreTokenizer:
 
 
 # How text is cut before byte pairs are merged, by the name GGUF files give it.
-_PRE_TOKENIZERS = {
+_PRE_TOKENIZERS: dict[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
     "default": lambda: _byte_level(use_regex=True),
     "gpt-2": lambda: _byte_level(use_regex=True),
     "smollm": _digits,
@@ -73,7 +73,7 @@ class Tokenizer:
         vocab = {token: i for i, token in enumerate(tokens)}
         backend = _Backend(BPE(vocab=vocab, merges=pairs, fuse_unk=False))
         backend.pre_tokenizer = _PRE_TOKENIZERS[pre]()
-        backend.decoder = ByteLevelDecoder()  # type: ignore[no-untyped-call]  # stub without types
+        backend.decoder = ByteLevelDecoder()
         specials = [AddedToken(tokens[i], special=True, normalized=False) for i in control_ids]
         backend.add_special_tokens(specials)
         return cls(backend, control_ids)

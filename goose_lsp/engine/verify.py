@@ -53,7 +53,13 @@ class Target:
         return self._cache.reuse(token_ids)
 
     def clear(self) -> None:
+        """Forget everything cached."""
         self._cache.rewind(0)
+
+    def occupy(self, n_tokens: int) -> None:
+        """Pretend that `n_tokens` are cached, for timing steps; `clear` before real work."""
+        self._cache.rewind(0)
+        self._cache.append([0] * n_tokens)
 
     @torch.inference_mode()
     def prefill(

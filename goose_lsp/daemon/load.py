@@ -1,0 +1,155 @@
+"""Joining prompt, engine and text rules into a completer. Imports torch: inference thread only."""
+
+import logging
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from goose_lsp.cancel import CancelToken
+from goose_lsp.config import Settings
+from goose_lsp.daemon.completer import Ask
+from goose_lsp.draft.bigrams import AdjacencyTable
+from goose_lsp.draft.budget import StepCost
+from goose_lsp.draft.drafter import Drafter
+from goose_lsp.draft.estimate import Estimator
+from goose_lsp.draft.tree import Origin
+from goose_lsp.engine.catalog import resolve_model
+from goose_lsp.engine.cost import SIZES, measure_step_cost
+from goose_lsp.engine.decode import DecodeLimits, Decoder, PlainPolicy, Policy
+from goose_lsp.engine.load import load_model
+from goose_lsp.engine.thread import use_threads
+from goose_lsp.engine.verify import Target
+from goose_lsp.prompt.builder import Prompt, build_prompt
+from goose_lsp.request import Completion, Reason
+from goose_lsp.text.postprocess import EndRule, shown_text
+from goose_lsp.tokenizer import REPLACEMENT, Tokenizer
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Learned:
+    """What drafting has learned; survives requests."""
+
+    table: AdjacencyTable = field(default_factory=AdjacencyTable)
+    estimator: Estimator = field(default_factory=Estimator)
+
+
+@dataclass(slots=True)
+class ModelCompleter:
+    """A loaded model with everything needed to complete text at a cursor."""
+
+    model_name: str
+    target: Target
+    tokenizer: Tokenizer
+    step_cost: StepCost
+    settings: Settings
+    learned: Learned = field(default_factory=Learned)
+
+    def complete(self, ask: Ask, cancel: CancelToken) -> Completion:
+        started = perf_counter()
+        prompt_settings = self.settings.prompt
+        policy_name = ask.policy or self.settings.draft.policy
+        max_new_tokens = ask.max_new_tokens or prompt_settings.max_new_tokens
+        max_new_tokens = min(max_new_tokens, self.target.max_tokens // 2)
+        budget = min(prompt_settings.max_prompt_tokens, self.target.max_tokens - max_new_tokens)
+        prompt = build_prompt(ask.document, ask.point, self.tokenizer, budget)
+        decoder = self._decoder(policy_name, max_new_tokens, cancel, is_isolated=ask.is_isolated)
+        decoder.prefill(prompt.token_ids)
+        text, trace = self._decode(decoder, ask, prompt)
+        stats = self._stats(decoder, policy_name, perf_counter() - started)
+        if ask.wants_trace:
+            stats["trace"] = self._trace(trace, prompt.held_back, text)
+        reason = Reason.OK if text else Reason.NOTHING_TO_ADD
+        return Completion(text, ask.point, ask.point, reason, stats=stats)
+
+    def _decoder(
+        self, policy_name: str, max_new_tokens: int, cancel: CancelToken, *, is_isolated: bool
+    ) -> Decoder:
+        learned = self.learned
+        if is_isolated:
+            self.target.clear()
+            learned = Learned()
+        end_ids = self.tokenizer.control_ids
+        # 0: as far as the cost curve was measured; each step then chooses below that.
+        max_nodes = self.settings.draft.max_nodes or SIZES[-1] - 1
+        policy: Policy = PlainPolicy()
+        if policy_name != "plain":
+            cost_table = (
+                () if self.settings.draft.max_nodes else self.step_cost.table(SIZES[-1] - 1)
+            )
+            policy = Drafter(
+                learned.table, learned.estimator, end_ids.__contains__, cost_table=cost_table
+            )
+        table = learned.table if policy_name != "plain" else None
+        limits = DecodeLimits(max_new_tokens, max_nodes, end_ids)
+        return Decoder(self.target, policy, limits, cancel, table)
+
+    def _decode(
+        self, decoder: Decoder, ask: Ask, prompt: Prompt
+    ) -> tuple[str, list[tuple[int, Origin]]]:
+        """The shown text and every committed token; stops as soon as the end rule is satisfied."""
+        line = ask.document.line_text(ask.point.line)
+        rule = EndRule.at(line[: ask.point.column], line[ask.point.column :])
+        trace: list[tuple[int, Origin]] = []
+        text = ""
+        is_whole = True
+        for step in decoder.steps():
+            trace += step
+            text = self.tokenizer.decode([token for token, _ in trace])
+            agrees = text.startswith(prompt.held_back[: len(text)])
+            if not agrees or rule.end(text.removeprefix(prompt.held_back)) is not None:
+                break
+        else:
+            is_whole = decoder.stats.n_tokens < decoder.limits.max_new_tokens
+        # A character whose bytes are not all decoded yet ends in a replacement mark.
+        text = text.rstrip(REPLACEMENT)
+        return shown_text(text, prompt.held_back, rule, is_whole=is_whole), trace
+
+    def _stats(self, decoder: Decoder, policy_name: str, total_s: float) -> dict[str, Any]:
+        stats = decoder.stats
+        return {
+            "n_tokens": stats.n_tokens,
+            "n_steps": stats.n_steps,
+            "n_drafted": stats.n_drafted,
+            "mean_accepted_len": round(stats.mean_accepted_len, 3),
+            "n_prompt_tokens": stats.n_prompt_tokens,
+            "n_prefilled": stats.n_prefilled,
+            "prefill_ms": round(stats.prefill_s * 1e3, 2),
+            "decode_ms": round(stats.decode_s * 1e3, 2),
+            "draft_ms": round(stats.draft_s * 1e3, 2),
+            "total_ms": round(total_s * 1e3, 2),
+            "model": self.model_name,
+            "policy": policy_name,
+        }
+
+    def _trace(self, trace: list[tuple[int, Origin]], held_back: str, text: str) -> list[list[str]]:
+        """[piece of the shown text, origin] in order; the pieces joined are the shown text."""
+        pieces: list[list[str]] = []
+        n_skipped, start = len(held_back), 0
+        decoded = ""
+        for i, (_, origin) in enumerate(trace):
+            decoded = self.tokenizer.decode([token for token, _ in trace[: i + 1]])
+            if decoded.endswith(REPLACEMENT):
+                continue
+            end = min(max(len(decoded) - n_skipped, 0), len(text))
+            if end > start:
+                pieces.append([text[start:end], origin.name.lower()])
+                start = end
+        return pieces
+
+
+def load_completer(settings: Settings) -> ModelCompleter:
+    """Load the configured model; raises `ModelMissingError`, `ModelLoadError` or `ConfigError`."""
+    use_threads(settings.engine.threads)
+    resolved = resolve_model(settings)
+    # Only full precision decides near-ties the same way whatever shares a pass.
+    dtype = "fp32" if settings.engine.dtype == "auto" else settings.engine.dtype
+    model = load_model(resolved.name, resolved.path, dtype)
+    table = AdjacencyTable()
+    target = Target(model.weights, settings.engine.max_context_tokens, table.k)
+    step_cost = measure_step_cost(target)
+    log.info("T(n): sizes %s, ms %s", step_cost.sizes, [round(t, 1) for t in step_cost.times_ms])
+    return ModelCompleter(
+        model.name, target, model.tokenizer, step_cost, settings, Learned(table=table)
+    )
