@@ -10,6 +10,7 @@ from pygls.lsp.server import LanguageServer
 
 from goose_lsp import __version__
 from goose_lsp.lsp.convert import (
+    Encoding,
     choose_encoding,
     to_completion_list,
     to_inline_list,
@@ -36,12 +37,12 @@ class GooseServer(LanguageServer):
         super().__init__("goose-lsp", __version__, protocol_cls=GooseProtocol)
         self.session = session
         self.problems: list[str] = []
-        self.feature(lsp.INITIALIZE)(self._initialize)
-        self.feature(lsp.INITIALIZED)(self._initialized)
-        self.feature(lsp.SHUTDOWN)(self._shut_down)
-        self.command("goose-lsp.why")(self._why)
-        self.command("goose-lsp.complete")(self._complete)
-        self.command("goose-lsp.status")(self._status)
+        self.feature(lsp.INITIALIZE)(_initialize)
+        self.feature(lsp.INITIALIZED)(_initialized)
+        self.feature(lsp.SHUTDOWN)(_shut_down)
+        self.command("goose-lsp.why")(_why)
+        self.command("goose-lsp.complete")(_complete)
+        self.command("goose-lsp.status")(_status)
 
     def report_server_error(
         self, error: Exception, source: type[PyglsError] | type[JsonRpcException]
@@ -49,91 +50,101 @@ class GooseServer(LanguageServer):
         """To the log only: a dialog per failed message would stop people from typing."""
         logger.error("%s", error)
 
-    def _initialize(self, params: lsp.InitializeParams) -> None:
-        general = params.capabilities.general
-        self.session.encoding = choose_encoding(general.position_encodings if general else None)
-        self.session.options, self.problems = parse_options(params.initialization_options)
-        self._register_features(params.capabilities)
-        if params.process_id is not None:
-            exit_with_process(params.process_id)
 
-    def _register_features(self, client: lsp.ClientCapabilities) -> None:
-        """Before pygls computes the capabilities it answers with."""
-        has_inline = bool(client.text_document and client.text_document.inline_completion)
-        if has_inline:
-            # Without options pygls 2.1 does not advertise the feature.
-            options = lsp.InlineCompletionOptions()
-            self.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, options)(self._inline_completion)
-        wants_completion = self.session.options.wants_completion
-        if not has_inline if wants_completion is None else wants_completion:
-            self.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions())(self._completion)
+def _initialize(server: GooseServer, params: lsp.InitializeParams) -> None:
+    general = params.capabilities.general
+    server.session.encoding = choose_encoding(general.position_encodings if general else None)
+    server.session.options, server.problems = parse_options(params.initialization_options)
+    _register_features(server, params.capabilities)
+    if params.process_id is not None:
+        exit_with_process(params.process_id)
 
-    def _initialized(self, _params: lsp.InitializedParams) -> None:
-        if self.problems:
-            message = f"goose-lsp ignores part of its options: {'; '.join(self.problems)}"
-            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
 
-    async def _shut_down(self, _params: None) -> None:
-        await self.session.aclose()
+def _register_features(server: GooseServer, client: lsp.ClientCapabilities) -> None:
+    """Before pygls computes the capabilities it answers with."""
+    has_inline = bool(client.text_document and client.text_document.inline_completion)
+    if has_inline:
+        # Without options pygls 2.1 does not advertise the feature.
+        options = lsp.InlineCompletionOptions()
+        server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, options)(_inline_completion)
+    wants_completion = server.session.options.wants_completion
+    if not has_inline if wants_completion is None else wants_completion:
+        server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions())(_completion)
 
-    async def _inline_completion(
-        self, params: lsp.InlineCompletionParams
-    ) -> lsp.InlineCompletionList:
-        is_invoked = params.context.trigger_kind == lsp.InlineCompletionTriggerKind.Invoked
-        request = CursorRequest(
-            params.text_document.uri,
-            params.position,
-            self.session.options,
-            trigger=Trigger.INVOKED if is_invoked else Trigger.AUTOMATIC,
-            selected=params.context.selected_completion_info,
-        )
-        answer = await self.session.complete(request)
-        return to_inline_list(answer.document, answer.completion, self.session.encoding)
 
-    async def _completion(self, params: lsp.CompletionParams) -> lsp.CompletionList:
-        request = CursorRequest(
-            params.text_document.uri,
-            params.position,
-            self.session.options,
-            deadline_ms=MENU_DEADLINE_MS,
-        )
-        answer = await self.session.complete(request)
-        return to_completion_list(
-            answer.document, answer.completion, answer.point, self.session.encoding
-        )
+def _initialized(server: GooseServer, _params: lsp.InitializedParams) -> None:
+    if server.problems:
+        message = f"goose-lsp ignores part of its options: {'; '.join(server.problems)}"
+        server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
 
-    async def _why(self, _arguments: list[Any]) -> dict[str, Any] | None:
-        last = self.session.last
-        if last is None:
-            return None
-        return {
-            "reason": last.reason,
-            "detail": last.detail,
-            "stats": last.stats,
-            "text": last.text,
-        }
 
-    async def _complete(self, arguments: list[Any]) -> dict[str, Any]:
-        """One completion with everything known about it, for demonstrations and measurements."""
-        request = _parse_complete(arguments, self.session.options)
-        answer = await self.session.complete(request)
-        return self._described(answer)
+async def _shut_down(server: GooseServer, _params: None) -> None:
+    await server.session.aclose()
 
-    def _described(self, answer: Answer) -> dict[str, Any]:
-        completion = answer.completion
-        document = answer.document
-        start, end = document.clamp(completion.start), document.clamp(completion.end)
-        return {
-            "text": completion.text,
-            "range": to_range(document, start, end, self.session.encoding),
-            "reason": completion.reason,
-            "detail": completion.detail,
-            "stats": completion.stats,
-        }
 
-    async def _status(self, _arguments: list[Any]) -> dict[str, Any] | None:
-        status = await self.session.daemon.status()
-        return asdict(status) if status else None
+async def _inline_completion(
+    server: GooseServer, params: lsp.InlineCompletionParams
+) -> lsp.InlineCompletionList:
+    is_invoked = params.context.trigger_kind == lsp.InlineCompletionTriggerKind.Invoked
+    request = CursorRequest(
+        params.text_document.uri,
+        params.position,
+        server.session.options,
+        trigger=Trigger.INVOKED if is_invoked else Trigger.AUTOMATIC,
+        selected=params.context.selected_completion_info,
+    )
+    answer = await server.session.complete(request)
+    return to_inline_list(answer.document, answer.completion, server.session.encoding)
+
+
+async def _completion(server: GooseServer, params: lsp.CompletionParams) -> lsp.CompletionList:
+    request = CursorRequest(
+        params.text_document.uri,
+        params.position,
+        server.session.options,
+        deadline_ms=MENU_DEADLINE_MS,
+    )
+    answer = await server.session.complete(request)
+    return to_completion_list(
+        answer.document, answer.completion, answer.point, server.session.encoding
+    )
+
+
+async def _why(server: GooseServer, _arguments: list[Any]) -> dict[str, Any] | None:
+    last = server.session.last
+    if last is None:
+        return None
+    return {
+        "reason": last.reason,
+        "detail": last.detail,
+        "stats": last.stats,
+        "text": last.text,
+    }
+
+
+async def _complete(server: GooseServer, arguments: list[Any]) -> dict[str, Any]:
+    """One completion with everything known about it, for demonstrations and measurements."""
+    request = _parse_complete(arguments, server.session.options)
+    answer = await server.session.complete(request)
+    return _described(answer, server.session.encoding)
+
+
+def _described(answer: Answer, encoding: Encoding) -> dict[str, Any]:
+    completion = answer.completion
+    document = answer.document
+    start, end = document.clamp(completion.start), document.clamp(completion.end)
+    return {
+        "text": completion.text,
+        "range": to_range(document, start, end, encoding),
+        "reason": completion.reason,
+        "detail": completion.detail,
+        "stats": completion.stats,
+    }
+
+
+async def _status(server: GooseServer, _arguments: list[Any]) -> dict[str, Any] | None:
+    status = await server.session.daemon.status()
+    return asdict(status) if status else None
 
 
 def _parse_complete(arguments: list[Any], defaults: ClientOptions) -> CursorRequest:
