@@ -187,7 +187,8 @@ def _checked(document: Document, point: Point, completion: Completion) -> Comple
         return completion
     start, end = completion.start, completion.end
     is_one_line = start.line == point.line == end.line
-    if not (is_one_line and start <= point <= end and document.contains(end)):
+    is_inside = document.contains(start) and document.contains(end)
+    if not (is_one_line and is_inside and start <= point <= end):
         logger.error("the daemon's range %s to %s does not fit the cursor %s", start, end, point)
         return _empty(point, Reason.INTERNAL_ERROR)
     text = completion.text.replace("\r\n", "\n").replace("\r", "\n")

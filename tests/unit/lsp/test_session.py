@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lsprotocol import types as lsp
 
@@ -105,6 +105,8 @@ def test_a_document_closed_and_opened_again_is_not_the_one_asked_about() -> None
     st.sampled_from(["", "x", "a\r\nb", "y\n"]),
     st.sampled_from(list(Encoding)),
 )
+@example("aa", 0, 0, (1, 0), "x", Encoding.UTF8)
+@example("aa", 0, 2, (0, 1), "x", Encoding.UTF8)
 def test_an_item_has_one_line_with_the_cursor_inside(
     text: str, line: int, units: int, reach: tuple[int, int], reply: str, encoding: Encoding
 ) -> None:

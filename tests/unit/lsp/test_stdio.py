@@ -58,7 +58,7 @@ def test_the_watch_ends_this_process_when_the_editor_has_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     codes: list[int] = []
-    monkeypatch.setattr(stdio.os, "_exit", codes.append)
+    monkeypatch.setattr(os, "_exit", codes.append)
     monkeypatch.setattr(stdio, "PARENT_POLL_S", 0.001)
     stdio._wait_and_exit(ended_process())
     assert codes == [1]
@@ -67,8 +67,8 @@ def test_the_watch_ends_this_process_when_the_editor_has_ended(
 def test_the_watch_notices_a_parent_that_nobody_reaped(monkeypatch: pytest.MonkeyPatch) -> None:
     parents = iter([7, 7, 1])
     codes: list[int] = []
-    monkeypatch.setattr(stdio.os, "_exit", codes.append)
-    monkeypatch.setattr(stdio.os, "getppid", lambda: next(parents))
+    monkeypatch.setattr(os, "_exit", codes.append)
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
     monkeypatch.setattr(stdio, "is_running", lambda _pid: True)
     monkeypatch.setattr(stdio, "PARENT_POLL_S", 0.001)
     stdio._wait_and_exit(7)
