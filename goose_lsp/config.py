@@ -2,11 +2,13 @@
 
 `load_settings` is the only reader of configuration files and of the environment. Precedence, lowest
 first: defaults, the user's `goose-lsp.toml`, `GOOSE_LSP_<SECTION>_<KEY>`, explicit overrides (flags).
+Nothing here touches the folders that settings name: one that cannot be used is reported where it is used.
 """
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -83,7 +85,7 @@ _CHOICES = {
     "draft.policy": ("goose", "plain"),
     "daemon.log_level": ("debug", "info", "warning", "error"),
 }
-# Half-open on the right where both are given.
+# Half-open on the right.
 _RANGES = {
     "engine.threads": (0, 257),
     "engine.max_context_tokens": (64, 1_048_577),
@@ -93,6 +95,7 @@ _RANGES = {
     "daemon.idle_exit_s": (0, 31_536_001),
     "daemon.start_timeout_s": (1, 3601),
 }
+_PATHS = frozenset({"paths.cache_dir", "paths.runtime_dir", "paths.log_dir"})
 
 
 def user_config_file() -> Path:
@@ -107,14 +110,48 @@ def load_settings(
     """The resolved settings; raises `ConfigError` naming the first value that cannot be right.
 
     `overrides` maps "section.key" to a value, as flags do. `file` replaces the user's file; a missing
-    file is the same as an empty one.
+    file is the same as an empty one. Relative paths count from the folder of the file that says them,
+    elsewhere from the working directory; the result holds absolute ones.
     """
     environ = os.environ if environ is None else environ
     settings = Settings()
     path = file or user_config_file()
-    settings = _apply(settings, _read_toml(path), str(path))
-    settings = _apply(settings, _read_environ(environ), "environment")
-    return _apply(settings, dict(overrides or {}), "flag")
+    for name, value in _read_toml(path).items():
+        settings = _apply(settings, name, value, str(path), path.absolute().parent)
+    for variable, value in sorted(environ.items()):
+        if variable.startswith(ENV_PREFIX) and variable not in _FOREIGN_ENV:
+            settings = _apply(settings, _setting_name(variable), value, variable, Path.cwd())
+    for name, value in (overrides or {}).items():
+        settings = _apply(settings, name, value, "flag", Path.cwd())
+    return settings
+
+
+def setting_names() -> Iterator[str]:
+    """Every setting as "section.key", in the order of the dataclasses."""
+    settings = Settings()
+    for section in _SECTIONS:
+        yield from (f"{section}.{key.name}" for key in fields(getattr(settings, section)))
+
+
+def value_of(settings: Settings, name: str) -> str | int:
+    section, _, key = name.partition(".")
+    value: str | int = getattr(getattr(settings, section), key)
+    return value
+
+
+def environment_name(name: str) -> str:
+    """The variable that sets "section.key"."""
+    return ENV_PREFIX + name.replace(".", "_").upper()
+
+
+def as_environment(settings: Settings, names: Iterable[str]) -> dict[str, str]:
+    """Variables that give another process the same values for `names`."""
+    return {environment_name(name): str(value_of(settings, name)) for name in names}
+
+
+def is_model_path(model: str) -> bool:
+    """Whether a value of engine.model means a file or folder rather than a catalog name."""
+    return "/" in model or os.sep in model or model.endswith(".gguf") or model in (".", "..", "~")
 
 
 def _read_toml(path: Path) -> dict[str, object]:
@@ -135,43 +172,41 @@ def _read_toml(path: Path) -> dict[str, object]:
     return values
 
 
-def _read_environ(environ: Mapping[str, str]) -> dict[str, object]:
-    values: dict[str, object] = {}
-    for name, value in sorted(environ.items()):
-        if name.startswith(ENV_PREFIX) and name not in _FOREIGN_ENV:
-            section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("_")
-            values[f"{section}.{key}"] = value
-    return values
+def _setting_name(variable: str) -> str:
+    section, _, key = variable.removeprefix(ENV_PREFIX).lower().partition("_")
+    return f"{section}.{key}" if key else section
 
 
-def _apply(settings: Settings, values: dict[str, object], origin: str) -> Settings:
-    for name, value in values.items():
-        section, _, key = name.partition(".")
-        part = getattr(settings, section, None) if section in _SECTIONS else None
-        hints: dict[str, Any] = get_type_hints(type(part)) if part is not None else {}
-        if key not in hints:
-            raise ConfigError(f"{origin}: there is no setting {name}{_nearest(name)}")
-        parsed = _parse(name, value, hints[key], origin)
-        new_part = replace(part, **{key: parsed})  # type: ignore[type-var]  # part is a section
-        settings = replace(
-            settings, **{section: new_part}, origins={**settings.origins, name: origin}
-        )
-    return settings
+def _apply(settings: Settings, name: str, value: object, origin: str, base: Path) -> Settings:
+    """`settings` with one value more; `base` is where a relative path counts from."""
+    section, _, key = name.partition(".")
+    part = getattr(settings, section) if section in _SECTIONS else None
+    hints: dict[str, Any] = get_type_hints(type(part)) if part is not None else {}
+    if part is None or key not in hints:
+        raise ConfigError(f"{origin}: there is no setting {name}{_nearest(name)}")
+    parsed = _parse(name, value, hints[key], origin)
+    if name in _PATHS or (name == "engine.model" and is_model_path(str(parsed))):
+        parsed = _absolute(str(parsed), base)
+    changed = {section: replace(part, **{key: parsed})}
+    return replace(settings, **changed, origins={**settings.origins, name: origin})
+
+
+def _absolute(path: str, base: Path) -> str:
+    # Neither links nor ".." are resolved: the user recognises what they wrote. os.path.expanduser, not
+    # Path.expanduser, because that raises where there is no home.
+    return str(base / os.path.expanduser(path)) if path else ""
 
 
 def _nearest(name: str) -> str:
-    known = [
-        f"{section}.{key.name}"
-        for section in _SECTIONS
-        for key in fields(getattr(Settings(), section))
-    ]
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(name, list(setting_names()), n=1)
     return f"; did you mean {close[0]}?" if close else f"; sections are {', '.join(_SECTIONS)}"
 
 
 def _parse(name: str, value: object, kind: type, origin: str) -> object:
-    if kind is int and isinstance(value, str) and value.strip().lstrip("-").isdigit():
-        value = int(value)
+    if kind is int and isinstance(value, str):
+        # Not str.isdigit: "²" is a digit and "--1" would pass a stripped check; int() takes neither.
+        with suppress(ValueError):
+            value = int(value)
     if type(value) is not kind:
         wanted = "a whole number" if kind is int else "text"
         raise ConfigError(f"{origin}: {name} is {value!r}; it must be {wanted}")
