@@ -34,6 +34,7 @@ from goose_lsp.errors import GooseError
 
 _CHUNK_BYTES = 1 << 20
 _POLL_S = 0.1
+_HUB_COMMAND = (sys.executable, "-m", "goose_lsp.engine.hub")
 
 
 class Phase(StrEnum):
@@ -299,9 +300,8 @@ def _pull_snapshot(
             f"{entry.name} comes as a folder, not as one file; set engine.model to that folder instead"
         )
     snapshot = work / "snapshot"
-    command = [sys.executable, "-m", "goose_lsp.engine.hub", source.repo_id, source.revision]
     reason = _run_watched(
-        [*command, str(snapshot), *source.patterns],
+        [*_HUB_COMMAND, source.repo_id, source.revision, str(snapshot), *source.patterns],
         {"HF_HUB_DISABLE_PROGRESS_BARS": "1"},
         work,
         entry.n_bytes,
