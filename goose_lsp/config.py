@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_type_hints
+from warnings import catch_warnings, simplefilter
 
 import platformdirs
 
@@ -72,7 +73,12 @@ class Settings:
 
     @property
     def runtime_dir(self) -> Path:
-        return Path(self.paths.runtime_dir or platformdirs.user_runtime_path("goose-lsp"))
+        if self.paths.runtime_dir:
+            return Path(self.paths.runtime_dir)
+        with catch_warnings():
+            # It warns wherever no session manager made the directory; whoever uses it checks it anyway.
+            simplefilter("ignore")
+            return platformdirs.user_runtime_path("goose-lsp")
 
     @property
     def log_dir(self) -> Path:

