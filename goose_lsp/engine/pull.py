@@ -14,6 +14,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from hashlib import sha256
@@ -203,23 +204,33 @@ def _run_watched(
     Whatever ends the wait ends the child too.
     """
     log_file = work / "log"
-    with (
-        log_file.open("wb") as log,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, **environ},
-        ) as child,
-    ):
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        with log_file.open("wb") as log:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **environ},
+            )
+            started.append(child)
+        return child
+
+    # Started in a thread: Ctrl-C strikes the main thread only, so never between fork and `started`.
+    with ThreadPoolExecutor(1) as pool:
         try:
+            child = pool.submit(start).result()
             while child.poll() is None:
                 progress(Phase.DOWNLOADING, min(_n_bytes_under(work), n_total), n_total)
                 with suppress(subprocess.TimeoutExpired):
                     child.wait(_POLL_S)
         except BaseException:
-            child.kill()
+            pool.shutdown()
+            for child in started:
+                child.kill()
+                child.wait()
             raise
     if child.returncode == 0:
         return None
