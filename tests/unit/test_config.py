@@ -6,6 +6,7 @@ import pytest
 
 from goose_lsp.config import (
     Settings,
+    as_environment,
     environment_name,
     is_model_path,
     load_settings,
@@ -191,6 +192,15 @@ def test_every_setting_can_be_set_by_its_variable_and_read_back(tmp_path: Path) 
         settings = load_settings({}, environ, tmp_path / "absent.toml")
         assert value_of(settings, name) == value_of(default, name)
         assert list(settings.origins) == [name]
+
+
+def test_another_process_gets_the_same_values_through_its_environment(tmp_path: Path) -> None:
+    absent = tmp_path / "absent.toml"
+    overrides = {"engine.threads": "3", "engine.model": "./m.gguf"}
+    settings = load_settings(overrides, {}, absent)
+    theirs = load_settings({}, as_environment(settings, overrides), absent)
+    assert theirs.engine == settings.engine
+    assert set(theirs.origins) == set(overrides)
 
 
 def test_a_machine_without_a_session_directory_gets_a_runtime_directory_without_a_warning(
