@@ -6,23 +6,26 @@ guesses. Change a message and `PROTOCOL_VERSION` changes with it.
 """
 
 from dataclasses import dataclass, field, fields
-from functools import cache
 from types import GenericAlias
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgpack
 
 from goose_lsp.errors import ProtocolError
+from goose_lsp.ipc.framing import MAX_FRAME_BYTES
 
 PROTOCOL_VERSION = 1
-MAX_FRAME_BYTES = 64 * 1024 * 1024
 # Containers come only as lists of edits and maps of statistics; far below this in honest traffic.
 MAX_ELEMENTS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Client, first message. The daemon answers `Welcome`, or closes after `Failure` on a mismatch."""
+    """Client, first message. The daemon answers `Welcome` whatever the versions are.
+
+    `Hello`, `Welcome`, `Shutdown` and `Failure` keep their form in every protocol version, so that a
+    client can always ask a daemon of another version to end.
+    """
 
     protocol: int
     version: str
@@ -31,6 +34,8 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
+    """Daemon, first message. A client of another version may only send `Shutdown` after it."""
+
     protocol: int
     version: str
     pid: int
@@ -155,6 +160,7 @@ Message = (
     | Failure
 )
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Message)}
+_HINTS = {kind: get_type_hints(kind) for kind in _KINDS.values()}
 
 
 def encode(message: Message) -> bytes:
@@ -197,7 +203,7 @@ def _unpack(payload: bytes) -> Any:
 
 
 def _build(kind: type[Any], body: dict[Any, Any]) -> Message:
-    hints = _hints(kind)
+    hints = _HINTS[kind]
     for name, value in body.items():
         if name not in hints:
             raise ProtocolError(f"{kind.__name__} has no field {str(name)[:40]!r}")
@@ -210,11 +216,6 @@ def _build(kind: type[Any], body: dict[Any, Any]) -> Message:
     except TypeError as error:
         raise ProtocolError(f"{kind.__name__} is incomplete: {error}") from None
     return message
-
-
-@cache
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    return get_type_hints(kind)
 
 
 def _fits(value: Any, hint: type[Any] | GenericAlias | object) -> bool:

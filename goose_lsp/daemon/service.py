@@ -1,0 +1,135 @@
+"""From messages to actions. Knows sessions and the schedule, no sockets."""
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from time import monotonic
+
+from goose_lsp import __version__
+from goose_lsp.cancel import CancelToken
+from goose_lsp.daemon.completer import Ask
+from goose_lsp.daemon.schedule import Job, Scheduler
+from goose_lsp.daemon.session import Session
+from goose_lsp.daemon.worker import Worker
+from goose_lsp.errors import ProtocolError
+from goose_lsp.ipc.messages import (
+    AskStatus,
+    Cancel,
+    ChangeDocument,
+    CloseDocument,
+    Complete,
+    Message,
+    OpenDocument,
+    Resync,
+    Shutdown,
+    Status,
+)
+from goose_lsp.ipc.values import completion_to_wire, empty_completion
+from goose_lsp.request import Completion, Point, Reason
+
+Send = Callable[[Message], None]
+
+
+class Service:
+    """Everything the daemon can be asked. Lives on the loop thread; nothing here waits."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        scheduler: Scheduler,
+        model_name: str,
+        shutdown: Callable[[], None],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._worker = worker
+        self._scheduler = scheduler
+        self._model_name = model_name
+        self._shutdown = shutdown
+        self._clock = clock
+        self._started_s = clock()
+        self._sessions: dict[int, Session] = {}
+        self._n_requests = 0
+        self._n_opened = 0
+        self._answered: Counter[str] = Counter()
+
+    @property
+    def n_clients(self) -> int:
+        return len(self._sessions)
+
+    def connect(self, client: str) -> Session:
+        self._n_opened += 1
+        session = Session(self._n_opened, client)
+        self._sessions[session.number] = session
+        return session
+
+    def disconnect(self, session: Session) -> None:
+        """Drop the client's documents and stop its work."""
+        self._sessions.pop(session.number, None)
+        self._scheduler.drop(session.number)
+
+    def receive(self, session: Session, message: Message, send: Send) -> None:
+        """Act on one message; raises `ProtocolError` on one that a client never sends."""
+        match message:
+            case OpenDocument():
+                session.open(message)
+            case ChangeDocument():
+                if not session.change(message):
+                    send(Resync(message.uri))
+            case CloseDocument():
+                session.close(message)
+            case Complete():
+                self._complete(session, message, send)
+            case Cancel(request_id):
+                self._scheduler.stop(session.number, request_id)
+            case AskStatus(request_id):
+                send(self._status(request_id))
+            case Shutdown():
+                self._shutdown()
+            case _:
+                raise ProtocolError(f"a client does not send {type(message).__name__}")
+
+    def _complete(self, session: Session, request: Complete, send: Send) -> None:
+        self._n_requests += 1
+        point = Point(request.line, request.column)
+
+        def answer(completion: Completion) -> None:
+            self._answered[completion.reason.value] += 1
+            send(completion_to_wire(request.request_id, request.uri, request.version, completion))
+
+        document = session.documents.get(request.uri)
+        if document is None:
+            send(Resync(request.uri))
+            answer(empty_completion(point, Reason.UNKNOWN_DOCUMENT))
+        elif document.version != request.version:
+            detail = f"asked for version {request.version}, held is {document.version}"
+            answer(empty_completion(point, Reason.STALE_VERSION, detail))
+        elif not document.contains(point):
+            answer(empty_completion(point, Reason.POSITION_OUTSIDE))
+        else:
+            now_s = self._clock()
+            deadline_s = now_s + request.deadline_ms / 1e3 if request.deadline_ms > 0 else None
+            ask = Ask(
+                document.snapshot(),
+                point,
+                max(0, request.max_new_tokens),
+                request.policy,
+                request.is_isolated,
+                request.wants_trace,
+            )
+            cancel = CancelToken(deadline_s, self._clock)
+            key = (session.number, request.uri)
+            self._scheduler.submit(Job(key, request.request_id, ask, cancel, answer, now_s))
+
+    def _status(self, request_id: int) -> Status:
+        return Status(
+            request_id=request_id,
+            pid=os.getpid(),
+            version=__version__,
+            model=self._model_name,
+            model_state=self._worker.model_state,
+            detail=self._worker.detail,
+            uptime_s=round(self._clock() - self._started_s, 1),
+            n_clients=self.n_clients,
+            n_documents=sum(len(session.documents) for session in self._sessions.values()),
+            counters={"requests": self._n_requests, "answered": dict(self._answered)},
+        )
