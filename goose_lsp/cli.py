@@ -23,6 +23,7 @@ from goose_lsp.config import (
     Settings,
     as_environment,
     load_settings,
+    parse_overrides,
     setting_names,
     user_config_file,
     value_of,
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         given, rest = early.parse_known_args(argv)
         args = _parser().parse_args(rest)
         command: _Command = args.command
-        overrides = _overrides(given.set)
+        overrides = parse_overrides(given.set)
         settings = load_settings(overrides)
         os.environ.update(as_environment(settings, overrides))  # for the processes we start
         code = command(args, settings)
@@ -91,16 +92,6 @@ def _set_option(parser: _Parser) -> _Parser:
         help="a setting for this call and for a daemon it starts; may be repeated, anywhere",
     )
     return parser
-
-
-def _overrides(given: Sequence[str]) -> dict[str, object]:
-    overrides: dict[str, object] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise ConfigError(f"--set wants section.key=value; found {text!r}")
-        overrides[name.strip()] = value
-    return overrides
 
 
 def _parser() -> _Parser:
@@ -201,9 +192,13 @@ def _complete(args: argparse.Namespace, settings: Settings) -> int:
     from goose_lsp.engine.catalog import resolve_model
 
     document, point = open_place(args.place)
-    resolve_model(settings)
+    model = resolve_model(settings)
     asking = _with_client(settings, partial(_ask, args, document, point))
     completion = asyncio.run(_with_spinner(asking))
+    held = completion.stats.get("model", model.name)
+    if held != model.name:
+        advice = "goose-lsp daemon restart, with the same settings, changes it"
+        print(f"goose-lsp: the daemon holds {held}, not {model.name}; {advice}", file=sys.stderr)
     if args.json:
         print(json.dumps(as_json(completion, wants_trace=args.trace)))
     elif completion.text:
@@ -304,8 +299,9 @@ async def _with_client(
 
 
 async def _start(client: "DaemonClient") -> None:
-    status = await client.start()
-    print(f"the daemon runs (pid {status.pid})")
+    await client.start()
+    status = await client.status()
+    print(f"the daemon runs (pid {status.pid})" if status else "the daemon has started")
 
 
 async def _stop(client: "DaemonClient") -> None:
@@ -347,7 +343,9 @@ def _models_info(args: argparse.Namespace, settings: Settings) -> int:
 def _print_facts(facts: Mapping[str, object]) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name:{width}}  {value}")
+        parts = value.items() if isinstance(value, dict) else None
+        text = value if parts is None else ", ".join(f"{n} {what}" for what, n in parts) or "none"
+        print(f"{name:{width}}  {text}")
 
 
 def _yes(fact: bool) -> str:

@@ -132,6 +132,17 @@ def load_settings(
     return settings
 
 
+def parse_overrides(given: Iterable[str]) -> dict[str, object]:
+    """Overrides from "section.key=value" texts; a later one wins."""
+    overrides: dict[str, object] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"--set wants section.key=value; found {text!r}")
+        overrides[name.strip()] = value
+    return overrides
+
+
 def setting_names() -> Iterator[str]:
     """Every setting as "section.key", in the order of the dataclasses."""
     settings = Settings()

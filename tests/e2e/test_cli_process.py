@@ -1,5 +1,6 @@
 """`goose-lsp` as a process: what it imports, what it prints, how it ends."""
 
+import json
 import os
 import pty
 import signal
@@ -131,6 +132,26 @@ def test_a_pull_that_is_asked_to_end_takes_pip_with_it_and_leaves_nothing(
     assert [file.name for file in (tmp_path / "cache").rglob("*.*")] == [".smollm2-135m.lock"]
     with pytest.raises(ProcessLookupError):
         os.kill(pip, 0)
+
+
+def test_a_daemon_is_started_found_again_and_ended(environ: dict[str, str], tmp_path: Path) -> None:
+    """With a model file that is broken: the daemon says so, and the answer is still one object."""
+    broken, file = tmp_path / "broken.gguf", tmp_path / "a.py"
+    broken.write_bytes(b"GGUF")
+    file.write_text("def f():\n")
+    environ["GOOSE_LSP_ENGINE_MODEL"] = str(broken)
+    try:
+        started = run(environ, "daemon", "start")
+        assert started.returncode == 0, started.stderr
+        answer = run(environ, "complete", f"{file}:1:9", "--json")
+        assert answer.returncode == 1, answer.stderr
+        assert json.loads(answer.stdout)["reason"] == "model-broken"
+        status = run(environ, "daemon", "status")
+        assert (status.returncode, "broken.gguf: broken" in status.stdout) == (0, True)
+    finally:
+        ended = run(environ, "daemon", "stop")
+    assert ended.stdout == "the daemon has ended\n"
+    assert run(environ, "daemon", "status").returncode == 1
 
 
 def test_the_list_of_models_has_no_colours_on_a_terminal_either(environ: dict[str, str]) -> None:

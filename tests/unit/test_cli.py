@@ -27,7 +27,9 @@ POINT = Point(0, 3)
 COMPLETION = Completion(
     "return 1", POINT, POINT, Reason.OK, stats={"n_tokens": 3, "policy": "goose"}
 )
-STATUS = Status(0, 4711, __version__, "tiny", "ready", "", 61.4, 1, 2, {"requests": 9})
+STATUS = Status(
+    0, 4711, __version__, "tiny", "ready", "", 61.4, 1, 2, {"requests": 9, "answered": {"ok": 8}}
+)
 
 
 class FakeClient:
@@ -54,9 +56,8 @@ class FakeClient:
     async def status(self) -> Status | None:
         return self.running
 
-    async def start(self) -> Status:
+    async def start(self) -> None:
         self.calls.append(("start", None))
-        return STATUS
 
     async def shutdown(self) -> bool:
         self.calls.append(("shutdown", None))
@@ -207,6 +208,17 @@ def test_a_completion_is_printed_as_it_is_for_programs(
     ]
 
 
+def test_an_answer_of_another_model_than_asked_for_is_not_passed_off_as_ours(
+    client: type[FakeClient], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = Completion("x", POINT, POINT, Reason.OK, stats={"model": "other"})
+    monkeypatch.setattr(client, "completion", held)
+    assert main(["complete", "a.py:1:4"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "x\n"
+    assert "the daemon holds other, not tiny; goose-lsp daemon restart" in err
+
+
 def test_json_is_one_object(client: type[FakeClient], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["complete", "a.py:1:4", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -297,7 +309,7 @@ def test_status_tells_what_the_daemon_says(
 ) -> None:
     assert main(["daemon", "status"]) == 0
     out = capsys.readouterr().out
-    for words in ("4711", "tiny: ready", "61 s", "requests   9"):
+    for words in ("4711", "tiny: ready", "61 s", "requests   9", "answered   8 ok"):
         assert words in out
 
 

@@ -10,6 +10,7 @@ from goose_lsp.config import (
     environment_name,
     is_model_path,
     load_settings,
+    parse_overrides,
     setting_names,
     value_of,
 )
@@ -192,6 +193,16 @@ def test_every_setting_can_be_set_by_its_variable_and_read_back(tmp_path: Path) 
         settings = load_settings({}, environ, tmp_path / "absent.toml")
         assert value_of(settings, name) == value_of(default, name)
         assert list(settings.origins) == [name]
+
+
+def test_overrides_are_texts_with_an_equals_sign() -> None:
+    assert parse_overrides(["a.b=1", "c.d=x=y", "a.b=", "e.f ="]) == {
+        "a.b": "",
+        "c.d": "x=y",
+        "e.f": "",
+    }
+    with pytest.raises(ConfigError, match=r"section\.key=value; found 'a\.b'"):
+        parse_overrides(["a.b"])
 
 
 def test_another_process_gets_the_same_values_through_its_environment(tmp_path: Path) -> None:
