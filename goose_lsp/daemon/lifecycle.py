@@ -119,7 +119,7 @@ class _Daemon:
 
         worker = Worker(self._load, done)
         scheduler = Scheduler(worker.put)
-        service = Service(worker, scheduler, self._settings.engine.model, end.set)
+        service = Service(worker, scheduler, self._settings.engine.model, end.set, loop.call_later)
         server = Server(service, os.getpid())
         worker.start()
         self._endpoint.socket_path.unlink(missing_ok=True)  # the lock is ours, so it is stale

@@ -5,8 +5,7 @@ supersedes both it and the one being worked on. Documents take turns in the orde
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from goose_lsp.cancel import CancelToken
 from goose_lsp.daemon.completer import Ask
@@ -23,13 +22,18 @@ class Job:
     cancel: CancelToken
     answer: Callable[[Completion], None]
     queued_s: float = 0.0
-    stopped_for: Reason | None = None  # why its work was stopped, once it was
-    stats: dict[str, Any] = field(default_factory=dict)
+    is_answered: bool = False
+
+    def reply(self, completion: Completion) -> None:
+        """Answer unless that has happened: work that was stopped still comes to its end."""
+        if not self.is_answered:
+            self.is_answered = True
+            self.answer(completion)
 
     def stop(self, reason: Reason) -> None:
-        """Ask the work to stop; the first reason counts."""
-        self.stopped_for = self.stopped_for or reason
+        """Answer at once and ask the work, if any, to stop."""
         self.cancel.cancel()
+        self.reply(self.empty(reason))
 
     def empty(self, reason: Reason, detail: str = "") -> Completion:
         return Completion("", self.ask.point, self.ask.point, reason, detail)
@@ -43,42 +47,43 @@ class Scheduler:
         self._pending: dict[tuple[int, str], Job] = {}
         self._running: Job | None = None
 
-    @property
-    def is_idle(self) -> bool:
-        return self._running is None and not self._pending
-
     def submit(self, job: Job) -> None:
-        older = self._pending.pop(job.key, None)
+        # A dict keeps the place of a key: typing on does not send a document to the queue's end.
+        older, self._pending[job.key] = self._pending.get(job.key), job
         if older is not None:
-            older.answer(older.empty(Reason.SUPERSEDED))
+            older.stop(Reason.SUPERSEDED)
         if self._running is not None and self._running.key == job.key:
             self._running.stop(Reason.SUPERSEDED)
-        self._pending[job.key] = job
         self._start_next()
 
     def stop(self, session: int, request_id: int) -> None:
         """The client no longer wants this one; unknown ids are normal, answers cross cancels."""
         for job in self._jobs_of(session):
             if job.request_id == request_id:
-                self._stop(job)
+                self._stop(job, Reason.CANCELLED)
 
     def drop(self, session: int) -> None:
         """A client has gone: nobody waits for any of its answers."""
         for job in self._jobs_of(session):
-            self._stop(job)
+            self._stop(job, Reason.CANCELLED)
+
+    def expire(self, job: Job, *, is_loading: bool) -> None:
+        """Its deadline has come. Work under way notices by itself, unless the model still loads."""
+        if job is not self._running:
+            self._stop(job, Reason.DEADLINE)
+        elif is_loading:
+            self._stop(job, Reason.MODEL_LOADING)
 
     def finish(self, job: Job, completion: Completion) -> None:
         assert job is self._running
         self._running = None
-        if job.stopped_for is not None:
-            completion = job.empty(job.stopped_for)
-        job.answer(completion)
+        job.reply(completion)
         self._start_next()
 
-    def _stop(self, job: Job) -> None:
-        job.stop(Reason.CANCELLED)
-        if self._pending.pop(job.key, None) is not None and job is not self._running:
-            job.answer(job.empty(Reason.CANCELLED))
+    def _stop(self, job: Job, reason: Reason) -> None:
+        if self._pending.get(job.key) is job:
+            del self._pending[job.key]
+        job.stop(reason)
 
     def _jobs_of(self, session: int) -> list[Job]:
         jobs = [*self._pending.values(), *([self._running] if self._running else [])]

@@ -52,10 +52,12 @@ class Server:
             await self._serve(_Peer(reader, writer))
         except ProtocolError as error:
             _logger.warning("a client is sent away: %s", error)
-            with suppress(OSError, ProtocolError):
-                writer.write(encode_frame(encode(Failure(str(error)))))
+            _send_failure(writer, str(error))
         except (OSError, TimeoutError, asyncio.CancelledError):
             pass  # it went away, said nothing, or the daemon ends
+        except Exception:
+            _logger.exception("a client is sent away")
+            _send_failure(writer, "an error in the daemon; see its log")
         finally:
             writer.close()
             self._tasks.discard(task)
@@ -90,6 +92,11 @@ class Server:
                 self._service.receive(session, message, peer.send)
         finally:
             self._service.disconnect(session)
+
+
+def _send_failure(writer: asyncio.StreamWriter, text: str) -> None:
+    with suppress(OSError):
+        writer.write(encode_frame(encode(Failure(text))))
 
 
 class _Peer:

@@ -1,8 +1,10 @@
 """From messages to actions. Knows sessions and the schedule, no sockets."""
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 
 from goose_lsp import __version__
@@ -26,8 +28,14 @@ from goose_lsp.ipc.messages import (
 )
 from goose_lsp.ipc.values import completion_to_wire, empty_completion
 from goose_lsp.request import Completion, Point, Reason
+from goose_lsp.text.document import Document
 
 Send = Callable[[Message], None]
+Answer = Callable[[Completion], None]
+Later = Callable[[float, Callable[[], None]], object]
+"""Call back on the loop thread after some seconds; `loop.call_later`."""
+
+_logger = logging.getLogger(__name__)
 
 
 class Service:
@@ -39,12 +47,14 @@ class Service:
         scheduler: Scheduler,
         model_name: str,
         shutdown: Callable[[], None],
+        later: Later,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._worker = worker
         self._scheduler = scheduler
         self._model_name = model_name
         self._shutdown = shutdown
+        self._later = later
         self._clock = clock
         self._started_s = clock()
         self._sessions: dict[int, Session] = {}
@@ -90,12 +100,8 @@ class Service:
 
     def _complete(self, session: Session, request: Complete, send: Send) -> None:
         self._n_requests += 1
+        answer = partial(self._answer, request, send)
         point = Point(request.line, request.column)
-
-        def answer(completion: Completion) -> None:
-            self._answered[completion.reason.value] += 1
-            send(completion_to_wire(request.request_id, request.uri, request.version, completion))
-
         document = session.documents.get(request.uri)
         if document is None:
             send(Resync(request.uri))
@@ -106,19 +112,41 @@ class Service:
         elif not document.contains(point):
             answer(empty_completion(point, Reason.POSITION_OUTSIDE))
         else:
-            now_s = self._clock()
-            deadline_s = now_s + request.deadline_ms / 1e3 if request.deadline_ms > 0 else None
-            ask = Ask(
-                document.snapshot(),
-                point,
-                max(0, request.max_new_tokens),
-                request.policy,
-                request.is_isolated,
-                request.wants_trace,
-            )
-            cancel = CancelToken(deadline_s, self._clock)
-            key = (session.number, request.uri)
-            self._scheduler.submit(Job(key, request.request_id, ask, cancel, answer, now_s))
+            self._submit(session, request, document.snapshot(), answer)
+
+    def _submit(
+        self, session: Session, request: Complete, snapshot: Document, answer: Answer
+    ) -> None:
+        now_s = self._clock()
+        limit_s = request.deadline_ms / 1e3 if request.deadline_ms > 0 else None
+        ask = Ask(
+            snapshot,
+            Point(request.line, request.column),
+            max(0, request.max_new_tokens),
+            request.policy,
+            request.is_isolated,
+            request.wants_trace,
+        )
+        cancel = CancelToken(None if limit_s is None else now_s + limit_s, self._clock)
+        key = (session.number, request.uri)
+        job = Job(key, request.request_id, ask, cancel, answer, now_s)
+        self._scheduler.submit(job)
+        if limit_s is not None:
+            self._later(limit_s, partial(self._expire, job))
+
+    def _expire(self, job: Job) -> None:
+        self._scheduler.expire(job, is_loading=self._worker.model_state == "loading")
+
+    def _answer(self, request: Complete, send: Send, completion: Completion) -> None:
+        self._answered[completion.reason.value] += 1
+        reply = partial(completion_to_wire, request.request_id, request.uri, request.version)
+        try:
+            send(reply(completion))
+        except Exception:
+            # Too large, or statistics that the wire does not know: one request's loss, no more.
+            _logger.exception("the answer to request %d cannot be sent", request.request_id)
+            point = Point(request.line, request.column)
+            send(reply(empty_completion(point, Reason.INTERNAL_ERROR, "see the daemon's log")))
 
     def _status(self, request_id: int) -> Status:
         return Status(

@@ -64,14 +64,14 @@ class Worker:
                 return job.empty(reason, self.detail)
             job.cancel.check()
             completion = completer.complete(job.ask, job.cancel)
+            completion.stats["queue_ms"] = round((started_s - job.queued_s) * 1e3, 2)
+            return completion
         except CancelledError:
             return job.empty(Reason.DEADLINE if job.cancel.is_expired else Reason.CANCELLED)
         except Exception:
             # The thread must outlive any one request.
             _logger.exception("request %d failed", job.request_id)
             return job.empty(Reason.INTERNAL_ERROR, "see the daemon's log")
-        completion.stats["queue_ms"] = round((started_s - job.queued_s) * 1e3, 2)
-        return completion
 
     def _try_load(self) -> Completer | None:
         """The model, or None with `model_state` and `detail` set; a failure is tried again later."""

@@ -3,14 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import count
-from time import monotonic
 
 from goose_lsp.config import Settings
 from goose_lsp.errors import DaemonUnavailableError, GooseError, ProtocolError
-from goose_lsp.ipc.connection import Connection, connect
-from goose_lsp.ipc.endpoint import Endpoint
+from goose_lsp.ipc.connection import Connection
+from goose_lsp.ipc.launcher import Launcher, Spawn
 from goose_lsp.ipc.messages import (
     AskStatus,
     Cancel,
@@ -19,10 +17,10 @@ from goose_lsp.ipc.messages import (
     Complete,
     CompleteReply,
     OpenDocument,
-    Shutdown,
     Status,
+    Welcome,
 )
-from goose_lsp.ipc.spawn import StartedDaemon, start_daemon
+from goose_lsp.ipc.spawn import start_daemon
 from goose_lsp.ipc.values import completion_from_wire, edits_to_wire, empty_completion
 from goose_lsp.request import Completion, Edit, Point, Reason, Trigger
 
@@ -33,10 +31,7 @@ DocumentText = Callable[[str], tuple[int, str, str] | None]
 _GRACE_S = 5.0
 # Without a deadline the longest honest answer is a first one, after loading a large model.
 _MAX_ANSWER_S = 600.0
-_HANDSHAKE_S = 10.0
 _STATUS_S = 5.0
-# Between looks at a daemon that is starting or ending: short against either.
-_POLL_S = 0.05
 
 _logger = logging.getLogger(__name__)
 
@@ -54,17 +49,14 @@ class DaemonClient:
         client: str,
         *,
         document_text: DocumentText | None = None,
-        spawn: Callable[[Settings], StartedDaemon] = start_daemon,
+        spawn: Spawn | None = start_daemon,
     ) -> None:
-        self._settings = settings
-        self._client = client
-        self._spawn = spawn
-        self._endpoint = Endpoint(settings.runtime_dir)
+        self._launcher = Launcher(settings, client, spawn, self._reopen)
         self._document_text = document_text
         self._opened: dict[str, tuple[int, str, str]] = {}  # used without `document_text`
         self._sent_versions: dict[str, int | None] = {}  # open uris; None: not sent yet
         self._connection: Connection | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Task[Connection] | None = None
         self._request_ids = count(1)
 
     async def open(self, uri: str, version: int, language: str, text: str) -> None:
@@ -82,7 +74,8 @@ class DaemonClient:
         # A document re-opened after a reconnect may already hold this change.
         if connection is not None and sent is not None and sent < version:
             self._sent_versions[uri] = version
-            connection.send(ChangeDocument(uri, from_version, version, edits_to_wire(edits)))
+            change = ChangeDocument(uri, from_version, version, edits_to_wire(edits))
+            _send_news(connection, change)
 
     async def close(self, uri: str) -> None:
         self._opened.pop(uri, None)
@@ -121,22 +114,29 @@ class DaemonClient:
             wants_trace,
         )
         try:
-            connection = await self._connect_or_start()
-            return await self._ask(connection, request, point)
+            async with asyncio.timeout(deadline_ms / 1e3 if deadline_ms > 0 else None):
+                connection = await self._connect_or_start()
+        except TimeoutError:
+            detail = "the daemon is starting and does not listen yet"
+            return empty_completion(point, Reason.DAEMON_UNAVAILABLE, detail)
         except GooseError as error:
             return empty_completion(point, Reason.DAEMON_UNAVAILABLE, str(error))
+        return await self._ask(connection, request, point)
 
     async def status(self) -> Status | None:
-        """What the running daemon says of itself; None if none answers. Starts none."""
+        """What the running daemon says of itself; None if none answers. Starts and ends none."""
         try:
-            connection = self._live_connection() or await self._find()
-            if connection is None:
+            if (connection := self._live_connection()) is not None:
+                return await self._ask_status(connection)
+            if (connection := await self._launcher.find()) is None:
                 return None
-            self._adopt(connection)
-            answer = await connection.ask(AskStatus(next(self._request_ids)), _STATUS_S)
-        except (GooseError, TimeoutError):
+            try:
+                return await self._ask_status(connection)
+            finally:
+                await connection.aclose()
+        except (GooseError, TimeoutError) as error:
+            _logger.warning("the daemon cannot be asked: %s", error or "no answer in time")
             return None
-        return answer if isinstance(answer, Status) else None
 
     async def start(self) -> Status:
         """Connect, starting a daemon if none runs. Raises `GooseError` if none can be had."""
@@ -148,15 +148,16 @@ class DaemonClient:
 
     async def shutdown(self) -> bool:
         """End the running daemon and wait until it is gone; False if none runs."""
-        connection = self._live_connection()
-        if connection is None:
-            connection = await self._connect_any()
+        connection = self._live_connection() or await self._launcher.find()
         if connection is None:
             return False
-        await self._end_daemon(connection)
+        await self._launcher.end(connection)
         return True
 
     async def aclose(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
         if self._connection is not None:
             await self._connection.aclose()
             self._connection = None
@@ -176,82 +177,66 @@ class DaemonClient:
             return empty_completion(point, Reason.DAEMON_UNAVAILABLE, detail)
         return completion_from_wire(reply)
 
+    async def _ask_status(self, connection: Connection) -> Status | None:
+        if not connection.is_same_version:
+            return _foreign_status(connection.welcome)
+        answer = await connection.ask(AskStatus(next(self._request_ids)), _STATUS_S)
+        return answer if isinstance(answer, Status) else None
+
     def _live_connection(self) -> Connection | None:
         connection = self._connection
         return connection if connection is not None and connection.is_open else None
 
     async def _connect_or_start(self) -> Connection:
+        """One attempt serves all who wait, and goes on when they no longer do."""
         if (connection := self._live_connection()) is not None:
             return connection
-        async with self._connecting:
-            connection = self._live_connection() or await self._find()
-            if connection is None:
-                connection = await self._start()
-            self._adopt(connection)
-            return connection
+        if self._connecting is None:
+            self._connecting = asyncio.create_task(self._connect())
+            self._connecting.add_done_callback(self._forget_attempt)
+        return await asyncio.shield(self._connecting)
+
+    async def _connect(self) -> Connection:
+        connection = await self._launcher.find_or_start()
+        self._adopt(connection)
+        return connection
+
+    def _forget_attempt(self, attempt: asyncio.Task[Connection]) -> None:
+        self._connecting = None
+        if not attempt.cancelled():
+            attempt.exception()  # seen, also where everybody who waited has gone
 
     def _adopt(self, connection: Connection) -> None:
-        """Make it the connection in use; a new one is told of every open document."""
-        if connection is self._connection:
-            return
+        """Make it the connection in use, and tell it of every open document."""
         self._connection = connection
-        for uri in list(self._sent_versions):
+        for uri in self._sent_versions:
+            self._sent_versions[uri] = None
             self._reopen(uri)
 
     def _reopen(self, uri: str) -> None:
-        found = (self._document_text or self._opened.get)(uri)
         connection = self._live_connection()
-        if found is not None and connection is not None and uri in self._sent_versions:
+        if connection is None or uri not in self._sent_versions:
+            return
+        found = (self._document_text or self._opened.get)(uri)
+        if found is not None:
             self._send_text(connection, uri, found)
 
     def _send_text(self, connection: Connection, uri: str, found: tuple[int, str, str]) -> None:
         version, language, text = found
-        try:
-            connection.send(OpenDocument(uri, version, language, text))
-        except ProtocolError as error:  # larger than a frame: the daemon never learns of it
-            _logger.warning("a document is not sent: %s", error)
-            return
-        self._sent_versions[uri] = version
+        if _send_news(connection, OpenDocument(uri, version, language, text)):
+            self._sent_versions[uri] = version
 
-    async def _find(self) -> Connection | None:
-        """A daemon of our version that already listens; one of another version is ended."""
-        connection = await self._connect_any()
-        if connection is not None and not connection.is_same_version:
-            await self._end_daemon(connection)
-            return None
-        return connection
 
-    async def _connect_any(self) -> Connection | None:
-        self._endpoint.prepare()
-        return await connect(self._endpoint, self._client, _HANDSHAKE_S, self._reopen)
+def _send_news(connection: Connection, news: OpenDocument | ChangeDocument) -> bool:
+    """False for news larger than a frame; requests for that document are then answered so."""
+    try:
+        connection.send(news)
+    except ProtocolError as error:
+        _logger.warning("a document is not sent: %s", error)
+        return False
+    return True
 
-    async def _end_daemon(self, connection: Connection) -> None:
-        limit = monotonic() + self._settings.daemon.start_timeout_s
-        connection.send(Shutdown())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._settings.daemon.start_timeout_s):
-                await connection.wait_end()
-        await connection.aclose()
-        while self._endpoint.is_held():
-            if monotonic() >= limit:
-                raise DaemonUnavailableError(
-                    "the old daemon does not end; stop its process by hand"
-                )
-            await asyncio.sleep(_POLL_S)
 
-    async def _start(self) -> Connection:
-        """Start a daemon and wait until one listens: ours, or the one that won the race."""
-        timeout_s = self._settings.daemon.start_timeout_s
-        limit = monotonic() + timeout_s
-        started = self._spawn(self._settings)
-        while monotonic() < limit:
-            connection = await self._connect_any()
-            if connection is not None:
-                return connection
-            if started.has_ended and not self._endpoint.is_held():
-                words = started.last_words() or "it said nothing"
-                raise DaemonUnavailableError(f"the daemon ended at its start: {words}")
-            await asyncio.sleep(_POLL_S)
-        raise DaemonUnavailableError(
-            f"no daemon listens after {timeout_s} s; see goose-lsp daemon run"
-        )
+def _foreign_status(welcome: Welcome) -> Status:
+    detail = "a daemon of another version; the next request replaces it"
+    return Status(0, welcome.pid, welcome.version, "", "idle", detail, 0.0, 0, 0)
