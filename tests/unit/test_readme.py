@@ -1,0 +1,28 @@
+"""What the README tells people to type exists."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from goose_lsp.cli import _parser
+
+ROOT = Path(__file__).parent.parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+SHELL = "\n".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL))
+
+
+@pytest.mark.parametrize("verb", sorted(set(re.findall(r"`?make ([a-z]+)", README))))
+def test_every_make_verb_is_in_the_makefile(verb: str) -> None:
+    assert re.search(rf"^{verb}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", re.findall(r"^goose-lsp (.*)$", SHELL, re.MULTILINE))
+def test_every_command_is_one_the_command_line_knows(line: str) -> None:
+    args = _parser().parse_args(shlex.split(line, comments=True))
+    assert callable(args.command)
+
+
+def test_the_readme_names_commands_at_all() -> None:
+    assert SHELL.count("goose-lsp ") >= 5
