@@ -41,7 +41,7 @@ def run_async(work: Awaitable[_Result]) -> _Result:
 async def until(is_true: Callable[[], object]) -> None:
     """Let everything else on the loop go on until it is so."""
     async with asyncio.timeout(LIMIT_S):
-        while not is_true():
+        while not is_true():  # noqa: ASYNC110  what it waits for has no event
             await asyncio.sleep(0)
 
 

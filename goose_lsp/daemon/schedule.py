@@ -14,7 +14,7 @@ from goose_lsp.request import Completion, Reason
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One request on its way. `answer` is called exactly once, on the loop thread."""
+    """One request on its way. `answer` is called exactly once, on the loop thread; never after `abandon`."""
 
     key: tuple[int, str]  # session and uri
     request_id: int
@@ -34,6 +34,11 @@ class Job:
         """Answer at once and ask the work, if any, to stop."""
         self.cancel.cancel()
         self.reply(self.empty(reason))
+
+    def abandon(self) -> None:
+        """Nobody waits for the answer any more."""
+        self.cancel.cancel()
+        self.is_answered = True
 
     def empty(self, reason: Reason, detail: str = "") -> Completion:
         return Completion("", self.ask.point, self.ask.point, reason, detail)
@@ -63,9 +68,10 @@ class Scheduler:
                 self._stop(job, Reason.CANCELLED)
 
     def drop(self, session: int) -> None:
-        """A client has gone: nobody waits for any of its answers."""
+        """A client has gone, and its requests with it."""
         for job in self._jobs_of(session):
-            self._stop(job, Reason.CANCELLED)
+            self._pending.pop(job.key, None)
+            job.abandon()
 
     def expire(self, job: Job, *, is_loading: bool) -> None:
         """Its deadline has come. Work under way notices by itself, unless the model still loads."""

@@ -107,6 +107,8 @@ class Service:
             send(Resync(request.uri))
             answer(empty_completion(point, Reason.UNKNOWN_DOCUMENT))
         elif document.version != request.version:
+            if document.version < request.version:
+                send(Resync(request.uri))
             detail = f"asked for version {request.version}, held is {document.version}"
             answer(empty_completion(point, Reason.STALE_VERSION, detail))
         elif not document.contains(point):

@@ -46,7 +46,7 @@ def test_a_directory_of_another_user_is_refused(
 
 def test_a_directory_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="cannot be made: .*GOOSE_LSP_PATHS_RUNTIME_DIR"):
+    with pytest.raises(ConfigError, match=r"cannot be made: .*GOOSE_LSP_PATHS_RUNTIME_DIR"):
         Endpoint(tmp_path / "file" / "run").prepare()
 
 

@@ -1,0 +1,1 @@
+"""One connection from its handshake to its end."""
