@@ -140,12 +140,13 @@ class Decoder:
         scored = self.target.verify(tree)
         acceptance = accept_greedy(tree, scored.choices)
         self.target.commit(tree, acceptance.nodes)
+        # Before the harvest: afterwards the table holds this step's answers and would score itself on them.
+        self.policy.learn(tree, acceptance)
         self._harvest(
             [self._previous, *(tree.token_ids[parent] for parent in tree.parents[1:])],
             tree.token_ids,
             scored,
         )
-        self.policy.learn(tree, acceptance)
         accepted = [tree.token_ids[node] for node in acceptance.nodes]
         self.policy.extend([*accepted, acceptance.bonus_token])
         self._previous = accepted[-1] if accepted else tree.token_ids[0]
