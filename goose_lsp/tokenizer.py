@@ -85,8 +85,12 @@ class Tokenizer:
             backend = _Backend.from_file(str(path))
         except Exception as error:  # noqa: BLE001  the library raises bare Exception
             raise ModelLoadError(f"{path} is not a tokenizer: {error}") from None
-        specials = {i for i, t in backend.get_added_tokens_decoder().items() if t.special}
-        return cls(backend, specials | set(end_ids))
+        added = backend.get_added_tokens_decoder()
+        control_ids = {i for i, token in added.items() if token.special} | set(end_ids)
+        # Only tokens marked special are left alone in user text, and files do not mark all that end.
+        ends = [added[i].content for i in control_ids if i in added and not added[i].special]
+        backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in ends])
+        return cls(backend, control_ids)
 
     @property
     def n_vocab(self) -> int:

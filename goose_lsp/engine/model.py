@@ -117,5 +117,6 @@ def check_tensor(tensor: torch.Tensor, name: str, shape: tuple[int, ...], where:
     """Raise `ModelLoadError` unless the tensor has this shape and only finite values."""
     if tuple(tensor.shape) != shape:
         raise ModelLoadError(f"{where}: {name} has shape {tuple(tensor.shape)}; it must be {shape}")
-    if not torch.isfinite(tensor.sum()):
+    # Half precision could not hold the sum of many values that are each finite.
+    if not torch.isfinite(tensor.sum(dtype=torch.float64)):
         raise ModelLoadError(f"{where}: {name} holds values that are not finite")

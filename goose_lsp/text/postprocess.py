@@ -57,5 +57,5 @@ def shown_text(text: str, held_back: str, rule: EndRule, *, is_whole: bool) -> s
     if end is not None:
         text = text[:end]
     elif not is_whole and "\n" in text.strip():
-        text = text[: text.rstrip().rfind("\n")]
+        text = text[: text.rfind("\n")]
     return text.rstrip()

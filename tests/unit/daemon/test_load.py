@@ -44,7 +44,9 @@ def ask(text: str = CODE, place: int | None = None, **options: Any) -> Ask:
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 3),
-    st.lists(st.tuples(st.text("ab(\n é", max_size=60), st.integers(0, 60)), min_size=1, max_size=3),
+    st.lists(
+        st.tuples(st.text("ab(\n é", max_size=60), st.integers(0, 60)), min_size=1, max_size=3
+    ),
 )
 def test_drafts_never_change_the_text(seed: int, cursors: list[tuple[str, int]]) -> None:
     """One completer serves all requests, so that what it learned is put to use."""

@@ -1,0 +1,100 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import AddedToken, pre_tokenizers
+from tokenizers import Tokenizer as Backend
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+
+from goose_lsp.errors import ModelLoadError
+from goose_lsp.tokenizer import REPLACEMENT, Tokenizer
+from tests.tiny import byte_tokenizer
+
+BYTES = byte_tokenizer()
+END = 256
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(texts)
+def test_decoding_gives_back_any_text(text: str) -> None:
+    assert BYTES.decode(BYTES.encode(text)) == text
+
+
+@given(texts, texts)
+def test_a_control_token_spelled_in_a_text_stays_text(before: str, after: str) -> None:
+    text = f"{before}<|end|>{after}"
+    token_ids = BYTES.encode(text)
+    assert END not in token_ids
+    assert BYTES.decode(token_ids) == text
+
+
+@pytest.mark.parametrize("text", ["a\ud800b", "a\udfffb"])
+def test_a_lone_surrogate_becomes_the_replacement_character(text: str) -> None:
+    assert BYTES.decode(BYTES.encode(text)) == f"a{REPLACEMENT}b"
+
+
+def test_control_tokens_are_left_out_of_decoded_text() -> None:
+    assert BYTES.decode([*BYTES.encode("ab"), END, *BYTES.encode("c")]) == "abc"
+
+
+def test_the_control_token_is_known_by_its_name() -> None:
+    assert BYTES.id_of("<|end|>") == END
+    assert BYTES.id_of("nothing of the kind") is None
+    assert BYTES.control_ids == {END}
+    assert BYTES.n_vocab == END + 1
+
+
+def test_an_unknown_pre_tokenizer_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ModelLoadError, match=r"'martian'.*llama-bpe"):
+        Tokenizer.from_bpe(["a"], [], [], "martian")
+
+
+@pytest.mark.parametrize(
+    ("pre", "pieces"),
+    [
+        ("default", ["1234"]),
+        ("smollm", ["1", "2", "3", "4"]),
+        ("llama-bpe", ["123", "4"]),
+        ("qwen2", ["1", "2", "3", "4"]),
+    ],
+)
+def test_digits_are_merged_as_the_pre_tokenizer_cuts_them(pre: str, pieces: list[str]) -> None:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merges = ["1 2", "12 3", "123 4"]
+    tokenizer = Tokenizer.from_bpe([*alphabet, "12", "123", "1234"], merges, [], pre)
+    assert [tokenizer.decode([token]) for token in tokenizer.encode("1234")] == pieces
+
+
+def write_tokenizer(path: Path, *, is_special: bool) -> None:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    backend = Backend(BPE(vocab={token: i for i, token in enumerate(alphabet)}, merges=[]))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = ByteLevelDecoder()
+    backend.add_tokens([AddedToken("<|end|>", special=is_special, normalized=False)])
+    backend.save(str(path))
+
+
+@pytest.mark.parametrize("is_special", [True, False])
+def test_an_end_token_of_a_file_is_never_read_from_text(tmp_path: Path, is_special: bool) -> None:
+    path = tmp_path / "tokenizer.json"
+    write_tokenizer(path, is_special=is_special)
+    tokenizer = Tokenizer.from_file(path, end_ids=[END])
+    assert tokenizer.control_ids == {END}
+    assert END not in tokenizer.encode("a<|end|>b")
+    assert tokenizer.decode([*tokenizer.encode("a<|end|>"), END]) == "a<|end|>"
+
+
+@pytest.mark.parametrize("body", ["", "{}", "[]", json.dumps({"model": 3})])
+def test_a_broken_tokenizer_file_is_refused_by_name(tmp_path: Path, body: str) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text(body)
+    with pytest.raises(ModelLoadError, match=r"tokenizer\.json is not a tokenizer"):
+        Tokenizer.from_file(path)
+
+
+def test_a_missing_tokenizer_file_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match=r"absent\.json is not a tokenizer"):
+        Tokenizer.from_file(tmp_path / "absent.json")
