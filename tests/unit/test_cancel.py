@@ -18,7 +18,7 @@ def test_a_cancelled_token_stops_work_for_good() -> None:
     assert token.is_cancelled
     assert not token.is_expired
     for _ in range(2):
-        with pytest.raises(CancelledError, match="^cancelled$"):
+        with pytest.raises(CancelledError, match=r"^cancelled$"):
             token.check()
 
 
@@ -36,5 +36,5 @@ def test_a_token_expires_at_its_deadline_and_not_before() -> None:
 def test_cancelling_outranks_the_deadline_in_what_is_said() -> None:
     token = CancelToken(deadline_s=0.0, clock=lambda: 1.0)
     token.cancel()
-    with pytest.raises(CancelledError, match="^cancelled$"):
+    with pytest.raises(CancelledError, match=r"^cancelled$"):
         token.check()

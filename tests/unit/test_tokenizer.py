@@ -31,9 +31,9 @@ def test_a_control_token_spelled_in_a_text_stays_text(before: str, after: str) -
     assert BYTES.decode(token_ids) == text
 
 
-@pytest.mark.parametrize("text", ["a\ud800b", "a\udfffb"])
-def test_a_lone_surrogate_becomes_the_replacement_character(text: str) -> None:
-    assert BYTES.decode(BYTES.encode(text)) == f"a{REPLACEMENT}b"
+def test_a_lone_surrogate_becomes_the_replacement_character() -> None:
+    token_ids = BYTES.encode("a\ud800b\udfffc")
+    assert BYTES.decode(token_ids) == f"a{REPLACEMENT}b{REPLACEMENT}c"
 
 
 def test_control_tokens_are_left_out_of_decoded_text() -> None:

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,9 +80,7 @@ def test_typing_on_a_line_changes_only_the_tail_of_the_prompt(n_lines: int, budg
     """But for the one time the text outgrows its budget and the window moves to the next anchor."""
     typed = "if a < b:"
     prompts = [prompt_at_end(LINE * n_lines + typed[:n], budget).token_ids for n in range(1, 10)]
-    n_moves = sum(
-        after[: len(before)] != before for before, after in zip(prompts, prompts[1:], strict=False)
-    )
+    n_moves = sum(after[: len(before)] != before for before, after in pairwise(prompts))
     assert n_moves <= 1
 
 
