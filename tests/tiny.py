@@ -7,6 +7,9 @@ from goose_lsp.engine.model import LlamaConfig, LlamaWeights, assemble
 from goose_lsp.engine.verify import Target
 from goose_lsp.tokenizer import Tokenizer
 
+# A second thread gains nothing at these sizes, and waiting for a busy core costs a hundredfold.
+torch.set_num_threads(1)
+
 TINY = LlamaConfig(
     n_layers=2,
     hidden_size=32,
