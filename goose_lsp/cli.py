@@ -29,7 +29,7 @@ from goose_lsp.config import (
     value_of,
 )
 from goose_lsp.errors import ConfigError, GooseError
-from goose_lsp.request import Completion, Point, Trigger
+from goose_lsp.request import Completion, Point, Reason, Trigger
 from goose_lsp.text.document import Document
 from goose_lsp.text.place import open_place
 from goose_lsp.text.present import as_json, in_context
@@ -43,6 +43,8 @@ _Command = Callable[[argparse.Namespace, Settings], int]
 
 EXIT_DONE, EXIT_NOTHING, EXIT_WRONG_USE, EXIT_INTERRUPTED = 0, 1, 2, 130
 _SPINNER_AFTER_S = 1.0
+# Asking again gives the same: somebody has to change something first.
+_NEEDS_ATTENTION = (Reason.MODEL_MISSING, Reason.MODEL_BROKEN, Reason.DAEMON_UNAVAILABLE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -208,7 +210,13 @@ def _complete(args: argparse.Namespace, settings: Settings) -> int:
     else:
         reason = completion.reason + (f": {completion.detail}" if completion.detail else "")
         print(f"goose-lsp: nothing to offer ({reason})", file=sys.stderr)
-    return EXIT_DONE if completion.text else EXIT_NOTHING
+    return _exit_code(completion)
+
+
+def _exit_code(completion: Completion) -> int:
+    if completion.text:
+        return EXIT_DONE
+    return EXIT_WRONG_USE if completion.reason in _NEEDS_ATTENTION else EXIT_NOTHING
 
 
 async def _ask(

@@ -144,7 +144,7 @@ def test_a_daemon_is_started_found_again_and_ended(environ: dict[str, str], tmp_
         started = run(environ, "daemon", "start")
         assert started.returncode == 0, started.stderr
         answer = run(environ, "complete", f"{file}:1:9", "--json")
-        assert answer.returncode == 1, answer.stderr
+        assert answer.returncode == 2, answer.stderr
         assert json.loads(answer.stdout)["reason"] == "model-broken"
         status = run(environ, "daemon", "status")
         assert (status.returncode, "broken.gguf: broken" in status.stdout) == (0, True)
