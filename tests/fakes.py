@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from goose_lsp.config import load_settings
+from goose_lsp.engine.catalog import resolve_model
+from goose_lsp.errors import ModelMissingError
+
 
 def data_folder() -> Path:
     """Where the measuring data lies; see CONTRIBUTING.md."""
@@ -29,10 +33,6 @@ def read_data_set(name: str) -> list[dict[str, Any]]:
 
 def embedded_model() -> Path:
     """The embedded model's file; skips the test when it has not been pulled."""
-    from goose_lsp.config import load_settings
-    from goose_lsp.engine.catalog import resolve_model
-    from goose_lsp.errors import ModelMissingError
-
     try:
         return resolve_model(load_settings({"engine.model": "smollm2-135m"})).path
     except ModelMissingError as error:
