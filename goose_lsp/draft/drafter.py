@@ -23,6 +23,19 @@ class _Copying:
     effective_len: int
     is_unanimous: bool
 
+    def one_further(self) -> "_Copying":
+        return _Copying(self.next_idx + 1, self.effective_len + 1, self.is_unanimous)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The sources' candidates at one node, each with the cell that knows how likely it is."""
+
+    copied: int | None
+    copy_cell: Cell | None
+    going_on: _Copying | None  # state of the copied token's node
+    ranked: list[tuple[int, Cell]]
+
 
 @dataclass(slots=True)
 class Drafter:
@@ -51,24 +64,11 @@ class Drafter:
 
     def edges(self, path: list[int], state: object) -> Iterator[Edge]:
         """The copied token and the table's successors in order of estimated acceptance."""
-        tail = self._tail(path)
-        copying = self._copying(tail, state)
-        successors = self._successors(tail)
-        edges = []
-        copied = self.copies.token_at(copying.next_idx) if copying else None
-        if copying is not None and copied is not None:
-            cell = self._copy_cell(copying, copied, successors)
-            going_on = _Copying(
-                copying.next_idx + 1, copying.effective_len + 1, copying.is_unanimous
-            )
-            edges.append(Edge(copied, cell.estimate(), Origin.SPINE, going_on))
-        if successors is not None:
-            ranked = _ranked(successors, copied)
-            for rank, (token, probability) in enumerate(ranked):
-                cell = self.estimator.table_cell(
-                    successors.is_pair, rank, probability, copied is not None
-                )
-                edges.append(Edge(token, cell.estimate(), Origin.BRANCH))
+        view = self._view(path, state)
+        edges = [Edge(token, cell.estimate(), Origin.BRANCH) for token, cell in view.ranked]
+        if view.copied is not None and view.copy_cell is not None:
+            probability = view.copy_cell.estimate()
+            edges.append(Edge(view.copied, probability, Origin.SPINE, view.going_on))
         edges.sort(key=lambda edge: -edge.probability)
         return iter(edges)
 
@@ -77,38 +77,32 @@ class Drafter:
         path: list[int] = []
         state: object = None
         for truth in [*(tree.token_ids[n] for n in acceptance.nodes), acceptance.bonus_token]:
-            state = self._score(path, state, truth)
+            view = self._view(path, state)
+            if view.copy_cell is not None:
+                view.copy_cell.update(is_hit=view.copied == truth)
+            for token, cell in view.ranked:
+                cell.update(is_hit=token == truth)
+            state = view.going_on if view.copied == truth else None
             path.append(truth)
 
-    def _score(self, path: list[int], state: object, truth: int) -> object:
-        """Update the estimates at one visited node; returns the state of the true child."""
+    def _view(self, path: list[int], state: object) -> "_View":
+        """What every source says after the context followed by `path`."""
         tail = self._tail(path)
-        copying = self._copying(tail, state)
-        successors = self._successors(tail)
+        copying = state if isinstance(state, _Copying) else self._match(tail)
         copied = self.copies.token_at(copying.next_idx) if copying else None
-        next_state: object = None
-        if copying is not None and copied is not None:
-            self._copy_cell(copying, copied, successors).update(is_hit=copied == truth)
-            if copied == truth:
-                next_state = _Copying(
-                    copying.next_idx + 1, copying.effective_len + 1, copying.is_unanimous
-                )
-        if successors is not None:
-            for rank, (token, probability) in enumerate(_ranked(successors, copied)):
-                cell = self.estimator.table_cell(
-                    successors.is_pair, rank, probability, copied is not None
-                )
-                cell.update(is_hit=token == truth)
-        return next_state
+        successors = self._successors(tail)
+        ranked = self._ranked(successors, copied) if successors else []
+        if copying is None or copied is None:
+            return _View(None, None, None, ranked)
+        cell = self._copy_cell(copying, copied, successors)
+        return _View(copied, cell, copying.one_further(), ranked)
 
     def _tail(self, path: list[int]) -> list[int]:
         """The last tokens of context + path, enough for the longest match."""
         missing = MAX_MATCH_LEN - len(path)
         return [*self.context[-missing:], *path] if missing > 0 else path[-MAX_MATCH_LEN:]
 
-    def _copying(self, tail: list[int], state: object) -> _Copying | None:
-        if isinstance(state, _Copying):
-            return state
+    def _match(self, tail: list[int]) -> _Copying | None:
         match = self.copies.match(tail)
         return _Copying(match.next_idx, match.match_len, match.is_unanimous) if match else None
 
@@ -122,8 +116,16 @@ class Drafter:
             agreement = Agreement.TOP if is_top else Agreement.LISTED
         return self.estimator.copy_cell(copying.effective_len, copying.is_unanimous, agreement)
 
-
-def _ranked(successors: Successors, copied: int | None) -> list[tuple[int, float]]:
-    """The table's candidates, best first, without the token the copy already proposes."""
-    pairs = zip(successors.token_ids, successors.probabilities, strict=True)
-    return [(token, probability) for token, probability in pairs if token != copied]
+    def _ranked(self, successors: Successors, copied: int | None) -> list[tuple[int, Cell]]:
+        """The table's candidates, best first, without the token that the copy already proposes."""
+        pairs = zip(successors.token_ids, successors.probabilities, strict=True)
+        others = [(token, probability) for token, probability in pairs if token != copied]
+        cell_of, is_pair, has_copy = (
+            self.estimator.table_cell,
+            successors.is_pair,
+            copied is not None,
+        )
+        return [
+            (token, cell_of(is_pair, rank, probability, has_copy))
+            for rank, (token, probability) in enumerate(others)
+        ]
