@@ -16,6 +16,7 @@ from tokenizers.models import BPE
 from goose_lsp.errors import ModelLoadError
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_MARKUP = re.compile(r"<\S+>|\[\S+\]")  # <|fim_prefix|>, </s>, [PREFIX]; not runs of blanks
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _LLAMA3_SPLIT = (
@@ -80,16 +81,24 @@ class Tokenizer:
 
     @classmethod
     def from_file(cls, path: Path, end_ids: Iterable[int] = ()) -> "Tokenizer":
-        """From a `tokenizer.json`; special added tokens are control ids, with `end_ids`."""
+        """From a `tokenizer.json`.
+
+        Control ids are `end_ids` and every added token that is marked special or spelled as markup:
+        files leave fill-in-the-middle and tool markers unmarked, and only what is marked is left
+        alone in user text.
+        """
         try:
             backend = _Backend.from_file(str(path))
         except Exception as error:  # noqa: BLE001  the library raises bare Exception
             raise ModelLoadError(f"{path} is not a tokenizer: {error}") from None
         added = backend.get_added_tokens_decoder()
-        control_ids = {i for i, token in added.items() if token.special} | set(end_ids)
-        # Only tokens marked special are left alone in user text, and files do not mark all that end.
-        ends = [added[i].content for i in control_ids if i in added and not added[i].special]
-        backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in ends])
+        control_ids = set(end_ids) | {
+            i for i, token in added.items() if token.special or _MARKUP.fullmatch(token.content)
+        }
+        unmarked = [added[i].content for i in control_ids if i in added and not added[i].special]
+        backend.add_special_tokens(
+            [AddedToken(t, special=True, normalized=False) for t in unmarked]
+        )
         return cls(backend, control_ids)
 
     @property

@@ -87,6 +87,14 @@ def test_an_end_token_of_a_file_is_never_read_from_text(tmp_path: Path, is_speci
     assert tokenizer.decode([*tokenizer.encode("a<|end|>"), END]) == "a<|end|>"
 
 
+def test_markup_that_a_file_does_not_mark_special_is_not_read_from_text(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    write_tokenizer(path, is_special=False)
+    tokenizer = Tokenizer.from_file(path)
+    assert tokenizer.control_ids == {END}
+    assert END not in tokenizer.encode("a<|end|>b")
+
+
 @pytest.mark.parametrize("body", ["", "{}", "[]", json.dumps({"model": 3})])
 def test_a_broken_tokenizer_file_is_refused_by_name(tmp_path: Path, body: str) -> None:
     path = tmp_path / "tokenizer.json"
