@@ -153,6 +153,9 @@ def _parse_complete(arguments: list[Any], defaults: ClientOptions) -> CursorRequ
             options, problems = parse_options(rest, defaults)
             if problems:
                 raise invalid_params("; ".join(problems))
+            # A bool is an int to Python, and the protocol's numbers end at 2^31 - 1.
+            if any(type(n) is not int or not 0 <= n < 2**31 for n in (line, character)):
+                raise invalid_params(f"line {line!r}, character {character!r} is no position")
             position = lsp.Position(line, character)
             return CursorRequest(uri, position, options, trigger=Trigger.INVOKED)
         case _:

@@ -232,6 +232,9 @@ def test_the_complete_command_passes_its_wishes_on_and_tells_all() -> None:
 @pytest.mark.parametrize(
     "params",
     [
+        complete({"line": True, "character": False}),
+        complete({"line": 2**70, "character": 0}),
+        complete({"line": 0, "character": -1}),
         complete({"line": 0}),
         complete({"line": 0, "character": 1, "policy": 7}),
         {"command": "goose-lsp.complete"},
