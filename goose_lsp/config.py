@@ -27,9 +27,10 @@ _FOREIGN_ENV = frozenset({"GOOSE_LSP_DATA"})
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
     model: str = "smollm2-135m"  # a catalog name, a folder or a .gguf file
-    dtype: str = "auto"  # auto, fp32, bf16
+    dtype: str = "auto"  # auto, int8, bf16, fp32
     threads: int = 0  # 0: chosen from the cores this process may use
     max_context_tokens: int = 4096  # prompt and completion together, never above the model's own
+    cache_mb: int = 512  # keys and values of all contexts kept warm; one always fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class PromptSettings:
 class DaemonSettings:
     idle_exit_s: int = 1800  # ends after this long without a client; 0: never
     start_timeout_s: int = 30
+    nice: int = 0  # how far the daemon steps back behind other programs, 0 to 19 (Unix)
     log_level: str = "info"
 
 
@@ -87,7 +89,7 @@ class Settings:
 
 _SECTIONS = tuple(f.name for f in fields(Settings) if f.name != "origins")
 _CHOICES = {
-    "engine.dtype": ("auto", "fp32", "bf16"),
+    "engine.dtype": ("auto", "int8", "bf16", "fp32"),
     "draft.policy": ("goose", "plain"),
     "daemon.log_level": ("debug", "info", "warning", "error"),
 }
@@ -95,10 +97,12 @@ _CHOICES = {
 _RANGES = {
     "engine.threads": (0, 257),
     "engine.max_context_tokens": (64, 1_048_577),
-    "draft.max_nodes": (0, 257),
+    "engine.cache_mb": (1, 1_048_577),
+    "draft.max_nodes": (0, 81),
     "prompt.max_prompt_tokens": (16, 1_048_577),
     "prompt.max_new_tokens": (1, 4097),
     "daemon.idle_exit_s": (0, 31_536_001),
+    "daemon.nice": (0, 20),
     "daemon.start_timeout_s": (1, 3601),
 }
 _PATHS = frozenset({"paths.cache_dir", "paths.runtime_dir", "paths.log_dir"})

@@ -101,6 +101,18 @@ class Tokenizer:
         )
         return cls(backend, control_ids)
 
+    @classmethod
+    def from_saved(cls, path: Path, control_ids: Iterable[int]) -> "Tokenizer":
+        """What `save` wrote; raises `ModelLoadError`."""
+        try:
+            return cls(_Backend.from_file(str(path)), control_ids)
+        except Exception as error:  # noqa: BLE001  the library raises bare Exception
+            raise ModelLoadError(f"{path} is not a tokenizer: {error}") from None
+
+    def save(self, path: Path) -> None:
+        """Write all but `control_ids`, which are the caller's to keep."""
+        self._backend.save(str(path), pretty=False)
+
     @property
     def n_vocab(self) -> int:
         return int(self._backend.get_vocab_size(with_added_tokens=True))

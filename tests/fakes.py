@@ -31,6 +31,11 @@ def read_data_set(name: str) -> list[dict[str, Any]]:
     return records
 
 
+def cache_dir() -> Path:
+    """Where models and their conversions lie for this user: what is made once serves all tests."""
+    return load_settings().cache_dir
+
+
 def embedded_model() -> Path:
     """The embedded model's file; skips the test when it has not been pulled."""
     try:

@@ -44,6 +44,8 @@ def run_daemon(settings: Settings, load: Callable[[], Completer] | None = None) 
         _log_to_file(settings)
         # One busy Python thread beside inference stalled it a hundredfold at the default of 5 ms.
         sys.setswitchinterval(2e-4)
+        if settings.daemon.nice and hasattr(os, "nice"):
+            os.nice(settings.daemon.nice)
         asyncio.run(_Daemon(settings, endpoint, load or _loader(settings)).run())
     return 0
 

@@ -1,6 +1,7 @@
-"""Joining prompt, engine and text rules into a completer. Imports torch: inference thread only."""
+"""Joining prompt, engine and text rules into a completer. Loads models: inference thread only."""
 
 import logging
+import platform
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -9,16 +10,16 @@ from goose_lsp.cancel import CancelToken
 from goose_lsp.config import Settings
 from goose_lsp.daemon.completer import Ask
 from goose_lsp.draft.bigrams import AdjacencyTable
-from goose_lsp.draft.budget import StepCost
 from goose_lsp.draft.drafter import Drafter
 from goose_lsp.draft.estimate import Estimator
 from goose_lsp.draft.tree import Origin
 from goose_lsp.engine.catalog import resolve_model
-from goose_lsp.engine.cost import SIZES, measure_step_cost
+from goose_lsp.engine.cost import LiveCost, PriceBook
 from goose_lsp.engine.decode import DecodeLimits, Decoder, PlainPolicy, Policy
-from goose_lsp.engine.load import load_model
-from goose_lsp.engine.thread import use_threads
-from goose_lsp.engine.verify import Target
+from goose_lsp.engine.forward import Forward
+from goose_lsp.engine.load import LoadOptions, load_model
+from goose_lsp.engine.thread import Governor, choose_threads
+from goose_lsp.engine.verify import Target, new_target
 from goose_lsp.prompt.builder import Prompt, build_prompt
 from goose_lsp.request import Completion, Reason
 from goose_lsp.text.postprocess import EndRule, shown_text
@@ -42,9 +43,10 @@ class ModelCompleter:
     model_name: str
     target: Target
     tokenizer: Tokenizer
-    step_cost: StepCost
+    cost: LiveCost
     settings: Settings
     learned: Learned = field(default_factory=Learned)
+    governor: Governor = field(default_factory=lambda: Governor(1))
 
     def complete(self, ask: Ask, cancel: CancelToken) -> Completion:
         started = perf_counter()
@@ -71,19 +73,23 @@ class ModelCompleter:
             self.target.clear()
             learned = Learned()
         end_ids = self.tokenizer.control_ids
+        # An isolated request draws on nothing that was seen before, live prices included.
+        step_cost = self.cost.prices.step if is_isolated else self.cost.step_cost()
         # 0: as far as the cost curve was measured; each step then chooses below that.
-        max_nodes = self.settings.draft.max_nodes or SIZES[-1] - 1
+        max_nodes = self.settings.draft.max_nodes or step_cost.sizes[-1] - 1
         policy: Policy = PlainPolicy()
         if policy_name != "plain":
-            cost_table = (
-                () if self.settings.draft.max_nodes else self.step_cost.table(SIZES[-1] - 1)
-            )
+            cost_table = () if self.settings.draft.max_nodes else step_cost.table(max_nodes)
             policy = Drafter(
                 learned.table, learned.estimator, end_ids.__contains__, cost_table=cost_table
             )
         table = learned.table if policy_name != "plain" else None
         limits = DecodeLimits(max_new_tokens, max_nodes, end_ids)
-        return Decoder(self.target, policy, limits, cancel, table)
+        return Decoder(self.target, policy, limits, cancel, table, self._after_step)
+
+    def _after_step(self, n_nodes: int, seconds: float) -> None:
+        self.cost.observe(n_nodes, seconds)
+        self.target.forward.use_threads(self.governor.after_step(self.cost.slowdown()))
 
     def _decode(
         self, decoder: Decoder, ask: Ask, prompt: Prompt
@@ -141,15 +147,32 @@ class ModelCompleter:
 
 def load_completer(settings: Settings) -> ModelCompleter:
     """Load the configured model; raises `ModelMissingError`, `ModelLoadError` or `ConfigError`."""
-    use_threads(settings.engine.threads)
+    engine = settings.engine
     resolved = resolve_model(settings)
-    # Only full precision decides near-ties the same way whatever shares a pass.
-    dtype = "fp32" if settings.engine.dtype == "auto" else settings.engine.dtype
-    model = load_model(resolved.name, resolved.path, dtype)
-    table = AdjacencyTable()
-    target = Target(model.weights, settings.engine.max_context_tokens, table.k)
-    step_cost = measure_step_cost(target)
-    log.info("T(n): sizes %s, ms %s", step_cost.sizes, [round(t, 1) for t in step_cost.times_ms])
-    return ModelCompleter(
-        model.name, target, model.tokenizer, step_cost, settings, Learned(table=table)
+    n_threads = choose_threads(engine.threads)
+    options = LoadOptions(
+        engine.dtype, engine.max_context_tokens, n_threads, settings.cache_dir, log.info
     )
+    model = load_model(resolved.name, resolved.path, options)
+    table = AdjacencyTable()
+    target = new_target(model.forward, table.k, engine.cache_mb << 20)
+    book = PriceBook(settings.cache_dir / "prices.json")
+    prices = book.price(_price_key(model.name, model.forward, n_threads), target)
+    log.info(
+        "T(n) in ms: %s; %.2f ms a prompt token",
+        dict(zip(prices.step.sizes, (round(t, 1) for t in prices.step.times_ms), strict=True)),
+        prices.prefill_token_ms,
+    )
+    return ModelCompleter(
+        model.name,
+        target,
+        model.tokenizer,
+        LiveCost(prices),
+        settings,
+        Learned(table=table),
+        Governor(n_threads),
+    )
+
+
+def _price_key(name: str, forward: Forward, n_threads: int) -> str:
+    return f"{name} {forward.dtype} cpu {n_threads} {platform.node()}"

@@ -9,7 +9,8 @@ from goose_lsp.cancel import CancelToken
 from goose_lsp.draft.accept import Acceptance, accept_greedy
 from goose_lsp.draft.bigrams import NO_TOKEN, AdjacencyTable
 from goose_lsp.draft.tree import DraftTree, Origin, chain
-from goose_lsp.engine.verify import Scored, Target
+from goose_lsp.engine.forward import Scored
+from goose_lsp.engine.verify import Target
 
 
 class Policy(Protocol):
@@ -87,6 +88,9 @@ class Decoder:
     limits: DecodeLimits
     cancel: CancelToken
     table: AdjacencyTable | None = None
+    on_step: Callable[[int, float], None] | None = (
+        None  # told nodes and seconds of every verification
+    )
     clock: Callable[[], float] = perf_counter
     stats: DecodeStats = field(default_factory=DecodeStats)
 
@@ -137,7 +141,10 @@ class Decoder:
                 return
 
     def _step(self, tree: DraftTree) -> Acceptance:
+        started = self.clock()
         scored = self.target.verify(tree)
+        if self.on_step is not None:
+            self.on_step(len(tree), self.clock() - started)
         acceptance = accept_greedy(tree, scored.choices)
         self.target.commit(tree, acceptance.nodes)
         # Before the harvest: afterwards the table holds this step's answers and would score itself on them.

@@ -7,7 +7,8 @@ import gguf
 import numpy as np
 import torch
 
-from goose_lsp.engine.model import LlamaConfig, LlamaWeights, assemble, check_tensor
+from goose_lsp.engine.architecture import LlamaConfig
+from goose_lsp.engine.model import ModelSource, check_tensor
 from goose_lsp.errors import ModelLoadError
 from goose_lsp.tokenizer import Tokenizer
 
@@ -34,7 +35,7 @@ _NAMES = {
 }
 
 
-def load(path: Path, dtype: torch.dtype) -> tuple[LlamaWeights, Tokenizer]:
+def open_model(path: Path) -> tuple[ModelSource, Tokenizer]:
     """Raises `ModelLoadError` if the file is broken, truncated or of another architecture."""
     reader = _open(path)
     fields = dict(reader.fields)
@@ -42,7 +43,7 @@ def load(path: Path, dtype: torch.dtype) -> tuple[LlamaWeights, Tokenizer]:
     tensors = {tensor.name: tensor for tensor in reader.tensors}
     architecture = fields["general.architecture"].contents()
 
-    def get(name: str, shape: tuple[int, ...]) -> torch.Tensor | None:
+    def read(name: str, shape: tuple[int, ...]) -> torch.Tensor | None:
         tensor = tensors.get(_gguf_name(name))
         if tensor is None:
             return None
@@ -51,9 +52,9 @@ def load(path: Path, dtype: torch.dtype) -> tuple[LlamaWeights, Tokenizer]:
         check_tensor(weight, name, shape, str(path))
         if architecture in _INTERLEAVED_ROPE and ("q_proj" in name or "k_proj" in name):
             weight = _to_half_split(weight, config.head_size)
-        return weight.to(dtype)
+        return weight
 
-    return assemble(config, get, str(path)), _tokenizer(fields, path)
+    return ModelSource(config, str(path), read), _tokenizer(fields, path)
 
 
 def _open(path: Path) -> gguf.GGUFReader:

@@ -1,39 +1,133 @@
-"""From a file or folder to a model in memory."""
+"""From a file or folder to a model ready to run."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-
-from goose_lsp.engine import gguf_file, safetensors_folder
-from goose_lsp.engine.model import LlamaWeights
+from goose_lsp.engine.forward import Forward
 from goose_lsp.errors import ModelLoadError
 from goose_lsp.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    from goose_lsp.engine.int8.forward import Int8Model
+    from goose_lsp.engine.model import ModelSource
+
 log = logging.getLogger(__name__)
 
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
     name: str
-    weights: LlamaWeights
+    forward: Forward
     tokenizer: Tokenizer
 
 
-def load_model(name: str, path: Path, dtype: str) -> LoadedModel:
-    """Load a `.gguf` file or a folder of safetensors; raises `ModelLoadError` with one line."""
-    load = gguf_file.load if path.suffix == ".gguf" else safetensors_folder.load
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    dtype: str  # auto, int8, bf16, fp32
+    max_tokens: int  # of a context; never above the model's own
+    n_threads: int
+    cache_dir: Path
+    progress: Progress = lambda _text: None  # told what takes more than a second
+
+
+def load_model(name: str, path: Path, options: LoadOptions) -> LoadedModel:
+    """Load a `.gguf` file or a folder of safetensors; raises `ModelLoadError` with one line.
+
+    `auto` is 8 bits where the kernels work and gain, else full precision: only these decide near-ties the
+    same way whatever shares a pass.
+    """
     try:
-        weights, tokenizer = load(path, DTYPES[dtype])
+        model = _load(name, path, options)
     except MemoryError:
-        raise ModelLoadError(f"{path} does not fit into memory as {dtype}") from None
-    n_rows = weights.config.n_vocab
-    if tokenizer.n_vocab > n_rows:
+        raise ModelLoadError(f"{path} does not fit into memory as {options.dtype}") from None
+    n_rows = model.forward.n_vocab
+    if model.tokenizer.n_vocab > n_rows:
         raise ModelLoadError(
-            f"{path}: the tokenizer has {tokenizer.n_vocab} tokens, the embedding only {n_rows} rows"
+            f"{path}: the tokenizer has {model.tokenizer.n_vocab} tokens, the embedding only {n_rows} rows"
         )
-    log.info("loaded %s from %s as %s", name, path, dtype)
-    return LoadedModel(name, weights, tokenizer)
+    log.info("loaded %s from %s as %s", name, path, model.forward.dtype)
+    return model
+
+
+def _load(name: str, path: Path, options: LoadOptions) -> LoadedModel:
+    if options.dtype in {"auto", "int8"}:
+        try:
+            return _load_int8(name, path, options)
+        except _NoInt8 as error:
+            if options.dtype == "int8":
+                raise ModelLoadError(f"engine.dtype int8 cannot be used: {error}") from None
+            log.warning("running in full precision: %s", error)
+    return _load_torch(name, path, options)
+
+
+class _NoInt8(Exception):  # noqa: N818  a reason, caught here
+    pass
+
+
+def _load_int8(name: str, path: Path, options: LoadOptions) -> LoadedModel:
+    """Imports torch only where weights have to be converted."""
+    options.progress("loading kernels")
+    try:
+        from goose_lsp.engine.int8 import converted, probe
+        from goose_lsp.engine.int8.forward import Int8Forward
+    except ImportError as error:
+        raise _NoInt8(f"numba is missing ({error})") from None
+    fault = probe.find_fault()
+    if fault:
+        raise _NoInt8(fault)
+    try:
+        folder = converted.folder_of(
+            converted.source_key(path, options.cache_dir), options.cache_dir
+        )
+    except OSError as error:
+        raise ModelLoadError(f"model {path} cannot be read: {error.strerror}") from None
+    loaded = converted.load(folder)
+    if loaded is None:
+        options.progress(f"converting {name} to 8 bits, once")
+        loaded = _convert(path, folder)
+    model, tokenizer = loaded
+    return LoadedModel(name, Int8Forward(model, options.max_tokens, options.n_threads), tokenizer)
+
+
+def _convert(path: Path, folder: Path) -> "tuple[Int8Model, Tokenizer]":
+    from goose_lsp.engine.int8 import converted
+    from goose_lsp.engine.int8.pack import pack, unsupported
+
+    source, tokenizer = _open(path)
+    reason = unsupported(source.config)
+    if reason:
+        raise _NoInt8(reason)
+    model = pack(source)
+    try:
+        converted.save(folder, model, tokenizer)
+    except OSError as error:
+        log.warning("%s: the converted weights cannot be kept: %s", folder, error.strerror)
+        return model, tokenizer
+    # From here on the mapped file serves, which other processes share.
+    return converted.load(folder) or (model, tokenizer)
+
+
+def _load_torch(name: str, path: Path, options: LoadOptions) -> LoadedModel:
+    import torch
+
+    from goose_lsp.engine.fast import TorchForward
+    from goose_lsp.engine.model import assemble
+
+    options.progress(f"reading {name}")
+    dtype = torch.bfloat16 if options.dtype == "bf16" else torch.float32
+    source, tokenizer = _open(path)
+    weights = assemble(source, dtype)
+    forward = TorchForward(weights, options.max_tokens, options.n_threads)
+    return LoadedModel(name, forward, tokenizer)
+
+
+def _open(path: Path) -> "tuple[ModelSource, Tokenizer]":
+    from goose_lsp.engine import gguf_file, safetensors_folder
+
+    is_file = path.suffix == ".gguf"
+    return gguf_file.open_model(path) if is_file else safetensors_folder.open_model(path)

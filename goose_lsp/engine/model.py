@@ -1,37 +1,12 @@
-"""A llama-shaped model in memory: its sizes and its weights, whatever file they came from."""
+"""The weights of a llama-shaped model, whatever file they come from."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
+from goose_lsp.engine.architecture import LlamaConfig
 from goose_lsp.errors import ModelLoadError
-
-
-@dataclass(frozen=True, slots=True)
-class LlamaConfig:
-    """Sizes of a llama-shaped decoder. Query heads are a multiple of KV heads."""
-
-    n_layers: int
-    hidden_size: int
-    n_heads: int
-    n_kv_heads: int
-    head_size: int
-    intermediate_size: int
-    n_vocab: int
-    max_context_tokens: int
-    rope_theta: float
-    norm_eps: float
-
-    def __post_init__(self) -> None:
-        sizes = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name, value in sizes.items():
-            if not value > 0:
-                raise ModelLoadError(f"the model's {name} is {value}; it must be positive")
-        if self.n_heads % self.n_kv_heads:
-            raise ModelLoadError(
-                f"{self.n_heads} query heads cannot share {self.n_kv_heads} KV heads evenly"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,58 +33,80 @@ class LlamaWeights:
     head: torch.Tensor  # [vocab, hidden]; the embedding itself where tied
 
 
-def assemble(
-    config: LlamaConfig, get: Callable[[str, tuple[int, ...]], torch.Tensor | None], where: str
-) -> LlamaWeights:
-    """Build the weights from named tensors.
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """Named tensors that make a model, read one by one, so that no more is in memory than is asked for.
 
-    `get(name, shape)` returns the tensor under its transformers name in the wanted dtype, or None if
-    the file has none; what is required is checked here.
+    `read(name, shape)` returns the tensor under its transformers name, checked, or None if the file has
+    none; what is required is checked here. Raises `ModelLoadError`.
     """
 
-    def need(name: str, *shape: int) -> torch.Tensor:
-        tensor = get(name, shape)
-        if tensor is None:
-            raise ModelLoadError(f"{where}: tensor {name} is missing")
-        return tensor
+    config: LlamaConfig
+    where: str  # for messages
+    read: Callable[[str, tuple[int, ...]], torch.Tensor | None]
 
-    q_size, kv_size = (heads * config.head_size for heads in (config.n_heads, config.n_kv_heads))
-    hidden, intermediate = config.hidden_size, config.intermediate_size
+    def embedding(self) -> torch.Tensor:
+        return self._need("model.embed_tokens.weight", self.config.n_vocab, self.config.hidden_size)
 
-    def layer(number: int) -> LayerWeights:
-        prefix = f"model.layers.{number}."
+    def final_norm(self) -> torch.Tensor:
+        return self._need("model.norm.weight", self.config.hidden_size)
+
+    def head(self) -> torch.Tensor | None:
+        """None where the embedding serves as head."""
+        return self.read("lm_head.weight", (self.config.n_vocab, self.config.hidden_size))
+
+    def layer(self, number: int) -> LayerWeights:
+        config, prefix = self.config, f"model.layers.{number}."
+        hidden, intermediate = config.hidden_size, config.intermediate_size
+        q_size, kv_size = (n * config.head_size for n in (config.n_heads, config.n_kv_heads))
         attention = prefix + "self_attn."
         projections = (("q_proj", q_size), ("k_proj", kv_size), ("v_proj", kv_size))
-        biases = [get(f"{attention}{name}.bias", (size,)) for name, size in projections]
+        biases = [self.read(f"{attention}{name}.bias", (size,)) for name, size in projections]
         return LayerWeights(
-            attention_norm=need(prefix + "input_layernorm.weight", hidden),
+            attention_norm=self._need(prefix + "input_layernorm.weight", hidden),
             qkv=torch.cat(
-                [need(f"{attention}{name}.weight", size, hidden) for name, size in projections]
+                [
+                    self._need(f"{attention}{name}.weight", size, hidden)
+                    for name, size in projections
+                ]
             ),
             qkv_bias=torch.cat([b for b in biases if b is not None])
             if all(b is not None for b in biases)
             else None,
-            q_norm=get(attention + "q_norm.weight", (config.head_size,)),
-            k_norm=get(attention + "k_norm.weight", (config.head_size,)),
-            output=need(attention + "o_proj.weight", hidden, q_size),
-            mlp_norm=need(prefix + "post_attention_layernorm.weight", hidden),
+            q_norm=self.read(attention + "q_norm.weight", (config.head_size,)),
+            k_norm=self.read(attention + "k_norm.weight", (config.head_size,)),
+            output=self._need(attention + "o_proj.weight", hidden, q_size),
+            mlp_norm=self._need(prefix + "post_attention_layernorm.weight", hidden),
             gate_up=torch.cat(
                 [
-                    need(f"{prefix}mlp.{name}.weight", intermediate, hidden)
+                    self._need(f"{prefix}mlp.{name}.weight", intermediate, hidden)
                     for name in ("gate_proj", "up_proj")
                 ]
             ),
-            down=need(prefix + "mlp.down_proj.weight", hidden, intermediate),
+            down=self._need(prefix + "mlp.down_proj.weight", hidden, intermediate),
         )
 
-    embedding = need("model.embed_tokens.weight", config.n_vocab, hidden)
-    head = get("lm_head.weight", (config.n_vocab, hidden))
+    def _need(self, name: str, *shape: int) -> torch.Tensor:
+        tensor = self.read(name, shape)
+        if tensor is None:
+            raise ModelLoadError(f"{self.where}: tensor {name} is missing")
+        return tensor
+
+
+def assemble(source: ModelSource, dtype: torch.dtype) -> LlamaWeights:
+    """The whole model in one dtype."""
+
+    def cast(layer: LayerWeights) -> LayerWeights:
+        tensors = {name: getattr(layer, name) for name in LayerWeights.__slots__}
+        return replace(layer, **{k: v.to(dtype) for k, v in tensors.items() if v is not None})
+
+    embedding, head = source.embedding().to(dtype), source.head()
     return LlamaWeights(
-        config,
+        source.config,
         embedding,
-        tuple(layer(number) for number in range(config.n_layers)),
-        need("model.norm.weight", hidden),
-        embedding if head is None else head,
+        tuple(cast(source.layer(number)) for number in range(source.config.n_layers)),
+        source.final_norm().to(dtype),
+        embedding if head is None else head.to(dtype),
     )
 
 

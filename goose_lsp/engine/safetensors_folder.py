@@ -7,14 +7,15 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from goose_lsp.engine.model import LlamaConfig, LlamaWeights, assemble, check_tensor
+from goose_lsp.engine.architecture import LlamaConfig
+from goose_lsp.engine.model import ModelSource, check_tensor
 from goose_lsp.errors import ModelLoadError
 from goose_lsp.tokenizer import Tokenizer
 
 _MODEL_TYPES = ("llama", "qwen2", "qwen3", "mistral")
 
 
-def load(folder: Path, dtype: torch.dtype) -> tuple[LlamaWeights, Tokenizer]:
+def open_model(folder: Path) -> tuple[ModelSource, Tokenizer]:
     """Raises `ModelLoadError` if anything is missing, broken or of another architecture."""
     raw = _read_json(folder / "config.json")
     config = _config(raw, folder)
@@ -27,15 +28,16 @@ def load(folder: Path, dtype: torch.dtype) -> tuple[LlamaWeights, Tokenizer]:
         raise ModelLoadError(f"{folder}: weights cannot be read: {error}") from None
     where = {name: handle for handle in handles for name in handle.keys()}  # noqa: SIM118
 
-    def get(name: str, shape: tuple[int, ...]) -> torch.Tensor | None:
+    def read(name: str, shape: tuple[int, ...]) -> torch.Tensor | None:
         if name not in where or (name == "lm_head.weight" and raw.get("tie_word_embeddings")):
             return None
         weight: torch.Tensor = where[name].get_tensor(name)
         check_tensor(weight, name, shape, str(folder))
-        return weight.to(dtype)
+        return weight
 
-    weights = assemble(config, get, str(folder))
-    return weights, Tokenizer.from_file(folder / "tokenizer.json", _end_ids(raw))
+    return ModelSource(config, str(folder), read), Tokenizer.from_file(
+        folder / "tokenizer.json", _end_ids(raw)
+    )
 
 
 def _config(raw: dict[str, Any], folder: Path) -> LlamaConfig:

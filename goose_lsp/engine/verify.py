@@ -1,67 +1,71 @@
 """The target: a model with its cache, seen as token ids in and choices out."""
 
+import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from goose_lsp.cancel import CancelToken
 from goose_lsp.draft.tree import DraftTree
-from goose_lsp.engine.fast import LlamaForward
-from goose_lsp.engine.kv import KVCache
-from goose_lsp.engine.model import LlamaWeights
+from goose_lsp.engine.forward import Forward, NewTokens, Scored
+from goose_lsp.engine.kv import KVPool
+from goose_lsp.errors import ModelLoadError
+
+log = logging.getLogger(__name__)
 
 # Prompt tokens per pass: large enough for matrix speed, small enough to notice a cancel soon.
 PREFILL_CHUNK = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """What the target wants after each of T rows: its choice, and its k best with probabilities."""
-
-    choices: list[int]  # [T] argmax
-    top_ids: npt.NDArray[np.int_]  # [T, k], best first
-    top_probabilities: npt.NDArray[np.float32]  # [T, k], of the whole vocabulary
+# More contexts than this are hardly ever hot; a shorter context than this holds no useful prompt.
+MAX_CONTEXTS, MIN_CONTEXT = 8, 512
 
 
 class Target:
     """Prefill, verify, commit. Used by one thread.
 
-    Slots [0, n_cached) of the cache always match `cached_ids`. A tree's root is the last committed
-    token and not yet cached: verification computes it as node 0.
+    Slots [0, n_cached) of the context at hand always match `cached_ids`. A tree's root is the last
+    committed token and not yet cached: verification computes it as node 0.
     """
 
-    def __init__(self, weights: LlamaWeights, max_tokens: int, top_k: int) -> None:
-        self.max_tokens = min(max_tokens, weights.config.max_context_tokens)
-        self.n_vocab = weights.config.n_vocab
-        self._top_k = min(top_k, weights.config.n_vocab)
-        self._forward = LlamaForward(weights, self.max_tokens)
-        self._cache = KVCache(weights.config, self.max_tokens, weights.embedding.dtype)
+    def __init__(
+        self, forward: Forward, top_k: int, max_contexts: int = 1, max_tokens: int = 0
+    ) -> None:
+        """Raises `MemoryError` where the cache of one context does not fit."""
+        self.forward = forward
+        self.max_tokens = max_tokens or forward.max_tokens
+        self.n_vocab = forward.n_vocab
+        self.chunk = PREFILL_CHUNK
+        self._top_k = min(top_k, forward.n_vocab)
+        self._pool = KVPool(forward, self.max_tokens, max_contexts)
+        self._context = self._pool.contexts[0]
 
     @property
     def n_cached(self) -> int:
-        return self._cache.n_cached
+        return self._context.n_cached
 
     @property
     def cached_ids(self) -> Sequence[int]:
-        return self._cache.token_ids
+        return self._context.token_ids
+
+    @property
+    def cache_bytes(self) -> int:
+        """What the cache takes when full."""
+        return self._pool.n_bytes
 
     def reuse(self, token_ids: Sequence[int]) -> int:
-        """Keep what the cache shares with `token_ids` from the start; returns how many tokens."""
-        return self._cache.reuse(token_ids)
+        """Take the context that shares most with `token_ids` from the start; returns how many tokens."""
+        self._context = self._pool.select(token_ids)
+        return self.n_cached
 
     def clear(self) -> None:
         """Forget everything cached."""
-        self._cache.rewind(0)
+        self._pool.clear()
 
     def occupy(self, n_tokens: int) -> None:
         """Pretend that `n_tokens` are cached, for timing steps; `clear` before real work."""
-        self._cache.rewind(0)
-        self._cache.append([0] * n_tokens)
+        self.clear()
+        self._context.append([0] * n_tokens)
 
-    @torch.inference_mode()
     def prefill(
         self, token_ids: Sequence[int], cancel: CancelToken, n_scored: int = 0
     ) -> Iterator[tuple[int, Scored]]:
@@ -74,55 +78,54 @@ class Target:
         while self.n_cached < len(token_ids):
             cancel.check()
             start = self.n_cached
-            chunk = list(token_ids[start : start + PREFILL_CHUNK])
-            hidden = self._run(chunk, DraftMask.causal(len(chunk)))
-            self._cache.append(chunk)
-            if start + len(chunk) > first_scored:
-                skip = max(0, first_scored - start)
-                yield start + skip, self._score(hidden[skip:])
+            chunk = list(token_ids[start : start + self.chunk])
+            skip = min(max(0, first_scored - start), len(chunk))
+            scored = self._score(NewTokens.causal(chunk), range(skip, len(chunk)))
+            self._context.append(chunk)
+            if skip < len(chunk):
+                yield start + skip, scored
 
-    @torch.inference_mode()
     def verify(self, tree: DraftTree) -> Scored:
         """Score every node in one pass; the rows stay uncommitted until `commit`."""
-        return self._score(self._run(list(tree.token_ids), DraftMask.of(tree)))
+        return self._score(NewTokens.of(tree), range(len(tree)))
 
-    @torch.inference_mode()
     def commit(self, tree: DraftTree, nodes: Sequence[int]) -> None:
         """Make the root and the accepted nodes of the tree just verified part of the context."""
         token_ids = [tree.token_ids[0], *(tree.token_ids[node] for node in nodes)]
-        self._cache.compact(nodes, token_ids)
+        self._context.compact(nodes, token_ids)
 
-    @torch.inference_mode()
-    def logits(self, tree: DraftTree) -> torch.Tensor:
+    def logits(self, tree: DraftTree) -> npt.NDArray[np.float32]:
         """[N, vocab] of the tree's nodes, uncommitted: for tests and measurements."""
-        return self._forward.logits(self._run(list(tree.token_ids), DraftMask.of(tree)))
+        self._check_room(len(tree))
+        return self.forward.logits(self._context.store, self.n_cached, NewTokens.of(tree))
 
-    def _run(self, token_ids: list[int], mask: "DraftMask") -> torch.Tensor:
-        n_cached, n = self.n_cached, len(token_ids)
-        assert n_cached + n <= self.max_tokens, f"{n_cached} + {n} exceed {self.max_tokens} slots"
-        visible = torch.ones((n, n_cached + n), dtype=torch.bool)
-        visible[:, n_cached:] = mask.visible
-        positions = n_cached + mask.depths
-        return self._forward.hidden(torch.tensor(token_ids), positions, visible, self._cache)
+    def _score(self, tokens: NewTokens, rows: Sequence[int]) -> Scored:
+        self._check_room(len(tokens))
+        context = self._context
+        return self.forward.score(context.store, context.n_cached, tokens, rows, self._top_k)
 
-    def _score(self, hidden: torch.Tensor) -> Scored:
-        logits = self._forward.logits(hidden)
-        top = torch.topk(logits, self._top_k, dim=-1)
-        probabilities = torch.exp(top.values - torch.logsumexp(logits, dim=-1, keepdim=True))
-        return Scored(logits.argmax(dim=-1).tolist(), top.indices.numpy(), probabilities.numpy())
+    def _check_room(self, n: int) -> None:
+        assert self.n_cached + n <= self.max_tokens, (
+            f"{self.n_cached} + {n} exceed {self.max_tokens} slots"
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class DraftMask:
-    """Which of the new tokens each new token sees, and how deep it lies below the first."""
+def new_target(forward: Forward, top_k: int, cache_bytes: int) -> Target:
+    """A target whose cache fits into memory: as many contexts as the bytes allow, at least one.
 
-    visible: torch.Tensor  # [N, N] bool
-    depths: torch.Tensor  # [N]
-
-    @classmethod
-    def causal(cls, n: int) -> "DraftMask":
-        return cls(torch.ones((n, n), dtype=torch.bool).tril(), torch.arange(n))
-
-    @classmethod
-    def of(cls, tree: DraftTree) -> "DraftMask":
-        return cls(torch.from_numpy(tree.ancestor_mask()), torch.tensor(tree.depths()))
+    Where not even one fits, with a shorter context; raises `ModelLoadError` where that is too short to
+    complete anything.
+    """
+    n_tokens = forward.max_tokens
+    while True:
+        try:
+            size = forward.new_store(n_tokens).n_bytes
+            contexts = max(1, min(MAX_CONTEXTS, cache_bytes // size))
+            return Target(forward, top_k, contexts, n_tokens)
+        except MemoryError:
+            if n_tokens <= MIN_CONTEXT:
+                raise ModelLoadError(
+                    f"no memory for a cache of {n_tokens} tokens; close something or use a smaller model"
+                ) from None
+            log.warning("no memory for a context of %d tokens; trying half", n_tokens)
+            n_tokens = max(MIN_CONTEXT, n_tokens // 2)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,9 +13,9 @@ from goose_lsp.draft.drafter import Drafter
 from goose_lsp.draft.estimate import Estimator
 from goose_lsp.draft.tree import DraftTree
 from goose_lsp.engine.decode import DecodeLimits, Decoder, PlainPolicy, Policy
-from goose_lsp.engine.load import load_model
+from goose_lsp.engine.load import LoadOptions, load_model
 from goose_lsp.engine.verify import Target
-from tests.fakes import embedded_model, read_data_set
+from tests.fakes import cache_dir, embedded_model, read_data_set
 from tests.strategies import trees
 from tests.tiny import TINY, tiny_target
 
@@ -126,10 +125,10 @@ def test_a_full_cache_ends_the_text_in_both_modes_alike(prompt: list[int], n_lef
 @pytest.mark.timeout(900)
 def test_the_embedded_model_says_the_same_on_twenty_real_prompts() -> None:
     records = read_data_set("humaneval")[:20]
-    model = load_model("embedded", embedded_model(), "fp32")
-    torch.set_num_threads(min(2, torch.get_num_threads()))
+    options = LoadOptions("int8", 1024, 1, cache_dir())
+    model = load_model("embedded", embedded_model(), options)
     ends = model.tokenizer.control_ids
-    target, table, estimator = Target(model.weights, 1024, 8), AdjacencyTable(), Estimator()
+    target, table, estimator = Target(model.forward, 8), AdjacencyTable(), Estimator()
 
     def run(prompt: list[int], policy: Policy, memory: AdjacencyTable | None) -> list[int]:
         target.clear()

@@ -13,7 +13,9 @@ from goose_lsp.daemon.completer import Ask
 from goose_lsp.daemon.load import ModelCompleter, load_completer
 from goose_lsp.draft.budget import StepCost
 from goose_lsp.engine.catalog import ResolvedModel
-from goose_lsp.engine.load import LoadedModel
+from goose_lsp.engine.cost import LiveCost, Prices
+from goose_lsp.engine.fast import TorchForward
+from goose_lsp.engine.load import LoadedModel, LoadOptions
 from goose_lsp.engine.verify import Target
 from goose_lsp.errors import CancelledError
 from goose_lsp.request import Point, Reason
@@ -22,7 +24,7 @@ from tests.tiny import TINY, byte_tokenizer, tiny_weights
 
 BYTES = byte_tokenizer()
 CONFIG = replace(TINY, n_vocab=BYTES.n_vocab)
-FLAT = StepCost((1, 32), (1.0, 1.01))
+FLAT = Prices(StepCost((1, 32), (1.0, 1.01)), 1.0)
 CODE = "def f(a):\n    return a\n\ndef g(a):\n    "
 STATS = {
     *("n_tokens", "n_steps", "n_drafted", "mean_accepted_len", "n_prompt_tokens", "n_prefilled"),
@@ -31,8 +33,8 @@ STATS = {
 
 
 def completer(seed: int = 0, settings: Settings | None = None) -> ModelCompleter:
-    target = Target(tiny_weights(seed, config=CONFIG), 256, top_k=8)
-    return ModelCompleter("tiny", target, BYTES, FLAT, settings or Settings())
+    target = Target(TorchForward(tiny_weights(seed, config=CONFIG), 256), top_k=8)
+    return ModelCompleter("tiny", target, BYTES, LiveCost(FLAT), settings or Settings())
 
 
 def ask(text: str = CODE, place: int | None = None, **options: Any) -> Ask:
@@ -140,22 +142,23 @@ def test_the_daemons_settings_hold_where_the_request_is_silent() -> None:
     assert other.stats["policy"] == "goose"
 
 
-@pytest.mark.parametrize(("dtype", "loaded_as"), [("auto", "fp32"), ("bf16", "bf16")])
 def test_loading_prepares_a_completer_that_answers(
-    monkeypatch: pytest.MonkeyPatch, dtype: str, loaded_as: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked: list[str] = []
+    asked: list[LoadOptions] = []
 
-    def load_model(name: str, path: Path, dtype: str) -> LoadedModel:
+    def load_model(name: str, path: Path, options: LoadOptions) -> LoadedModel:
         del path
-        asked.append(dtype)
-        return LoadedModel(name, tiny_weights(config=CONFIG), BYTES)
+        asked.append(options)
+        forward = TorchForward(tiny_weights(config=CONFIG), options.max_tokens)
+        return LoadedModel(name, forward, BYTES)
 
-    monkeypatch.setattr(load, "use_threads", lambda _n: None)
     monkeypatch.setattr(load, "resolve_model", lambda _s: ResolvedModel("tiny", Path("tiny.gguf")))
     monkeypatch.setattr(load, "load_model", load_model)
-    loaded = load_completer(load_settings({"engine.dtype": dtype}, environ={}))
-    assert asked == [loaded_as]
+    given = {"engine.dtype": "bf16", "engine.threads": 1, "paths.cache_dir": str(tmp_path)}
+    loaded = load_completer(load_settings(given, environ={}))
+    assert [(o.dtype, o.n_threads, o.cache_dir) for o in asked] == [("bf16", 1, tmp_path)]
     assert loaded.model_name == "tiny"
     assert loaded.target.max_tokens == CONFIG.max_context_tokens
     assert loaded.complete(ask(max_new_tokens=2), CancelToken()).stats["n_tokens"] > 0
+    assert (tmp_path / "prices.json").exists()

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from goose_lsp.draft.tree import chain
-from goose_lsp.engine.load import load_model
+from goose_lsp.engine.fast import TorchForward
+from goose_lsp.engine.model import assemble
+from goose_lsp.engine.safetensors_folder import open_model
 from goose_lsp.engine.verify import Target
 from tests.families import FAMILIES, save_family
 
@@ -15,9 +17,10 @@ from tests.families import FAMILIES, save_family
 def test_logits_equal_those_of_transformers(name: str, tmp_path: Path) -> None:
     model = save_family(name, tmp_path)
     token_ids = torch.randint(0, 300, (40,), generator=torch.Generator().manual_seed(2))
-    target = Target(load_model(name, tmp_path, "fp32").weights, 64, top_k=4)
+    source, _ = open_model(tmp_path)
+    target = Target(TorchForward(assemble(source, torch.float32), 64), top_k=4)
     with torch.no_grad():
         expected = model(token_ids[None]).logits[0]
-    ours = target.logits(chain(int(token_ids[0]), token_ids[1:].tolist()))
+    ours = torch.from_numpy(target.logits(chain(int(token_ids[0]), token_ids[1:].tolist())))
     largest = (ours - expected).abs().max().item()
     assert largest < 1e-4 * expected.abs().max().item(), f"logits differ by up to {largest}"

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from goose_lsp.engine import gguf_file
+from goose_lsp.engine.model import assemble
 from goose_lsp.errors import ModelLoadError
 from tests.tiny import TINY, tiny_weights
 
@@ -58,7 +59,8 @@ def interleave(weight: torch.Tensor) -> torch.Tensor:
 
 def test_a_file_gives_back_the_weights_it_was_written_from(tmp_path: Path) -> None:
     write_tiny(tmp_path / "tiny.gguf")
-    weights, tokenizer = gguf_file.load(tmp_path / "tiny.gguf", torch.float32)
+    source, tokenizer = gguf_file.open_model(tmp_path / "tiny.gguf")
+    weights = assemble(source, torch.float32)
     expected = tiny_weights()
     assert torch.equal(weights.embedding, expected.embedding)
     for ours, theirs in zip(weights.layers, expected.layers, strict=True):
@@ -74,7 +76,7 @@ def test_a_truncated_file_is_explained_in_one_line(tmp_path: Path, n_bytes: int)
     write_tiny(path)
     path.write_bytes(path.read_bytes()[:n_bytes])
     with pytest.raises(ModelLoadError, match=r"cut\.gguf is not a whole GGUF file") as caught:
-        gguf_file.load(path, torch.float32)
+        gguf_file.open_model(path)
     assert "\n" not in str(caught.value)
 
 
@@ -82,21 +84,21 @@ def test_bytes_that_are_not_gguf_are_explained(tmp_path: Path) -> None:
     path = tmp_path / "noise.gguf"
     path.write_bytes(bytes(range(256)) * 100)
     with pytest.raises(ModelLoadError, match="not a whole GGUF file"):
-        gguf_file.load(path, torch.float32)
+        gguf_file.open_model(path)
 
 
 def test_a_missing_file_is_explained(tmp_path: Path) -> None:
     with pytest.raises(ModelLoadError, match="does not exist"):
-        gguf_file.load(tmp_path / "none.gguf", torch.float32)
+        gguf_file.open_model(tmp_path / "none.gguf")
 
 
 def test_another_architecture_is_refused_by_name(tmp_path: Path) -> None:
     write_tiny(tmp_path / "m.gguf", "mamba")
     with pytest.raises(ModelLoadError, match="holds a mamba model"):
-        gguf_file.load(tmp_path / "m.gguf", torch.float32)
+        gguf_file.open_model(tmp_path / "m.gguf")
 
 
 def test_an_unknown_way_of_cutting_text_is_refused_by_name(tmp_path: Path) -> None:
     write_tiny(tmp_path / "m.gguf", pre="klingon")
     with pytest.raises(ModelLoadError, match="klingon"):
-        gguf_file.load(tmp_path / "m.gguf", torch.float32)
+        gguf_file.open_model(tmp_path / "m.gguf")

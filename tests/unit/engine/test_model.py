@@ -4,11 +4,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from goose_lsp.engine.model import assemble, check_tensor
+from goose_lsp.engine.model import LlamaWeights, ModelSource, assemble, check_tensor
 from goose_lsp.errors import ModelLoadError
 from tests.tiny import TINY, tiny_weights
 
 Get = Callable[[str, tuple[int, ...]], torch.Tensor | None]
+
+
+def assembled(read: Get) -> LlamaWeights:
+    return assemble(ModelSource(TINY, "tiny", read), torch.float32)
 
 
 def zeros_except(**given: float | None) -> Get:
@@ -47,7 +51,7 @@ def test_projections_are_fused_query_key_value_and_gate_up() -> None:
         q_proj__bias=5.0,
         v_proj__bias=6.0,
     )
-    layer = assemble(TINY, get, "tiny").layers[0]
+    layer = assembled(get).layers[0]
     q, kv = TINY.n_heads * TINY.head_size, TINY.n_kv_heads * TINY.head_size
     assert layer.qkv[:, 0].tolist() == [1.0] * q + [2.0] * kv + [3.0] * kv
     assert layer.gate_up[:, 0].tolist() == [4.0] * 48 + [0.0] * 48
@@ -58,7 +62,7 @@ def test_projections_are_fused_query_key_value_and_gate_up() -> None:
 def test_a_model_without_a_head_uses_its_embedding() -> None:
     weights = tiny_weights()
     assert weights.head is weights.embedding
-    untied = assemble(TINY, zeros_except(), "tiny")
+    untied = assembled(zeros_except())
     assert untied.head is not untied.embedding
 
 
@@ -76,7 +80,7 @@ def test_a_missing_tensor_is_named(name: str) -> None:
     with pytest.raises(
         ModelLoadError, match=f"tiny: tensor .*{name.replace('__', '.')} is missing"
     ):
-        assemble(TINY, zeros_except(**{name: None}), "tiny")
+        assembled(zeros_except(**{name: None}))
 
 
 def test_a_tensor_of_the_wrong_shape_is_refused_with_both_shapes() -> None:

@@ -6,8 +6,14 @@ import torch
 from safetensors.torch import save_file
 
 from goose_lsp.engine import safetensors_folder
+from goose_lsp.engine.model import LlamaWeights, assemble
 from goose_lsp.errors import ModelLoadError
 from tests.families import save_family
+
+
+def read(folder: Path) -> LlamaWeights:
+    source, _ = safetensors_folder.open_model(folder)
+    return assemble(source, torch.float32)
 
 
 def damage(folder: Path, **changes: object) -> None:
@@ -32,7 +38,7 @@ def test_a_config_that_does_not_fit_is_explained(
     save_family("llama", tmp_path)
     damage(tmp_path, **changes)
     with pytest.raises(ModelLoadError, match=said):
-        safetensors_folder.load(tmp_path, torch.float32)
+        read(tmp_path)
 
 
 def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
@@ -43,7 +49,7 @@ def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ModelLoadError, match=r"model\.norm\.weight holds values that are not finite"
     ):
-        safetensors_folder.load(tmp_path, torch.float32)
+        read(tmp_path)
 
 
 def test_a_truncated_weights_file_is_refused(tmp_path: Path) -> None:
@@ -51,11 +57,11 @@ def test_a_truncated_weights_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(ModelLoadError, match="weights cannot be read"):
-        safetensors_folder.load(tmp_path, torch.float32)
+        read(tmp_path)
 
 
 def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
     save_family("llama", tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
     with pytest.raises(ModelLoadError, match="pickled weights are not read"):
-        safetensors_folder.load(tmp_path, torch.float32)
+        read(tmp_path)

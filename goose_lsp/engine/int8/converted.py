@@ -1,0 +1,152 @@
+"""Converted weights on disk: one safetensors file, mapped into memory, and the tokenizer beside it.
+
+A conversion is a folder named after the source's content and this format's version, made under another
+name and renamed when whole. Nothing in it is code.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import save_file
+
+from goose_lsp.engine.architecture import LlamaConfig
+from goose_lsp.engine.int8.forward import Int8Model
+from goose_lsp.engine.int8.kernels import Linear, Weights
+from goose_lsp.errors import ModelLoadError
+from goose_lsp.tokenizer import Tokenizer
+
+log = logging.getLogger(__name__)
+
+FORMAT = 1  # changes with the layout of the bytes
+_WEIGHTS, _TOKENIZER = "weights.safetensors", "tokenizer.json"
+_DTYPES = {"U8": np.uint8, "F32": np.float32, "F16": np.float16}
+_MAX_HEADER_BYTES = 1 << 20
+
+
+def source_key(path: Path, cache_dir: Path) -> str:
+    """The folder name for a model file or folder: a digest of its content.
+
+    Remembers the digest by path, sizes and times, so that an unchanged model is not read again.
+    """
+    files = [path] if path.is_file() else sorted(f for f in path.iterdir() if f.is_file())
+    stamp = [[f.name, (status := f.stat()).st_size, status.st_mtime_ns] for f in files]
+    notes = cache_dir / "converted" / "sources.json"
+    known = _read_notes(notes)
+    note = known.get(str(path.resolve()))
+    if isinstance(note, dict) and note.get("stamp") == stamp and isinstance(note.get("key"), str):
+        return str(note["key"])
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    key = digest.hexdigest()[:24]
+    known[str(path.resolve())] = {"stamp": stamp, "key": key}
+    _write_text(notes, json.dumps(known, indent=1))
+    return key
+
+
+def folder_of(key: str, cache_dir: Path) -> Path:
+    return cache_dir / "converted" / f"{key}-int8-v{FORMAT}"
+
+
+def save(folder: Path, model: Int8Model, tokenizer: Tokenizer) -> None:
+    """Write a conversion; a folder that exists already is replaced. Raises `OSError`."""
+    making = folder.with_name(f"{folder.name}.making-{os.getpid()}")
+    making.mkdir(parents=True)
+    try:
+        metadata = {
+            "format": str(FORMAT),
+            "config": json.dumps(asdict(model.config)),
+            "control_ids": json.dumps(sorted(tokenizer.control_ids)),
+        }
+        save_file(dict(_named(model)), making / _WEIGHTS, metadata)
+        tokenizer.save(making / _TOKENIZER)
+        shutil.rmtree(folder, ignore_errors=True)
+        making.rename(folder)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
+def load(folder: Path) -> tuple[Int8Model, Tokenizer] | None:
+    """A conversion, its weights mapped; None where there is none or it is damaged (which is logged)."""
+    if not folder.is_dir():
+        return None
+    try:
+        tensors, metadata = _map(folder / _WEIGHTS)
+        config = LlamaConfig(**json.loads(metadata["config"]))
+        control_ids = json.loads(metadata["control_ids"])
+        tokenizer = Tokenizer.from_saved(folder / _TOKENIZER, control_ids)
+        return _assemble(config, tensors), tokenizer
+    except (OSError, ValueError, KeyError, TypeError, ModelLoadError) as error:
+        log.warning("%s cannot be used and is made again: %r", folder, error)
+        return None
+
+
+def _named(model: Int8Model) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    yield "embedding", np.ascontiguousarray(model.embedding)
+    for name, value in model.weights._asdict().items():
+        if isinstance(value, Linear):
+            yield f"{name}.weights", value.weights
+            yield f"{name}.scales", value.scales
+        else:
+            yield name, value
+
+
+def _assemble(config: LlamaConfig, tensors: dict[str, npt.NDArray[Any]]) -> Int8Model:
+    parts: dict[str, Any] = {
+        name: Linear(tensors[f"{name}.weights"], tensors[f"{name}.scales"])
+        if f"{name}.weights" in tensors
+        else tensors[name]
+        for name in Weights._fields
+    }
+    return Int8Model(config, Weights(**parts), tensors["embedding"])
+
+
+def _map(path: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
+    """Arrays over the file's own pages, which safetensors' reader would copy; raises `ValueError`."""
+    n_bytes = path.stat().st_size
+    with path.open("rb") as stream:
+        n_header = int.from_bytes(stream.read(8), "little")
+        if not 0 < n_header <= _MAX_HEADER_BYTES:
+            raise ValueError(f"a header of {n_header} bytes")
+        header = json.loads(stream.read(n_header))
+    metadata = header.pop("__metadata__")
+    start = 8 + n_header
+    end = start + max(entry["data_offsets"][1] for entry in header.values())
+    if end != n_bytes:
+        raise ValueError(f"{n_bytes} bytes where the header promises {end}")
+    pages = np.memmap(path, dtype=np.uint8, mode="r")
+    tensors = {}
+    for name, entry in header.items():
+        first, last = entry["data_offsets"]
+        raw = pages[start + first : start + last].view(np.ndarray)
+        tensors[name] = raw.view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return tensors, metadata
+
+
+def _read_notes(path: Path) -> dict[str, Any]:
+    try:
+        notes = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return notes if isinstance(notes, dict) else {}
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Atomically; a note that cannot be written is only slower."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, "utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        log.debug("%s: %s", path, error)
