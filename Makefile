@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install model demo test lint types format bench clean
+.PHONY: help install model demo test lint types format bench bench-peers clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -44,7 +44,10 @@ format: install  ## format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: model  ## T(n), plain and spine-tree speed (about three minutes)
+bench-peers: install  ## install what the benchmarks compare with
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check xllamacpp
+
+bench: model  ## T(n), plain and spine-tree speed (about four minutes)
 	$(BIN)/python -m benchmarks.engine --quick --json
 
 clean:  ## remove .venv and caches; the pulled model stays

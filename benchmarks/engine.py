@@ -4,18 +4,14 @@ Bounds: decoding reads every weight once a pass, so plain decoding cannot exceed
 bytes tokens a second; verifying n nodes adds arithmetic, and T(n)/T(1) is what drafting has to beat. The
 printed `bandwidth_fraction` says how much of the measured copy bandwidth a plain step uses.
 
-    python -m benchmarks.engine [--quick] [--json] [--data DIR] [--threads N] [--dtype fp32|bf16]
+    python -m benchmarks.engine [--quick] [--json] [--data DIR] [--threads N] [--dtype int8|fp32|bf16]
 
-Keys that belong to parts not built yet (peers, converted cache, busy-neighbour test) are null.
+llama.cpp, where `make bench-peers` has installed it, decodes the same file's tokens in the same run: T(n) and
+its time a token take turns, as do the prompts.
 """
 
-import argparse
-import gzip
 import json
-import os
-import platform
-import random
-import resource
+import subprocess
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,45 +20,37 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
-import torch
-import transformers
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from goose_lsp import __version__
+from benchmarks import exactness, loading, peers
+from benchmarks.common import (
+    MAX_NEW_TOKENS,
+    MAX_PROMPT_TOKENS,
+    machine,
+    n_common,
+    parser_of,
+    read_records,
+    versions,
+)
 from goose_lsp.cancel import CancelToken
 from goose_lsp.config import load_settings
 from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.budget import StepCost
 from goose_lsp.draft.drafter import Drafter
 from goose_lsp.draft.estimate import Estimator
+from goose_lsp.draft.tree import chain
 from goose_lsp.engine.catalog import resolve_model
-from goose_lsp.engine.cost import measure_step_cost
+from goose_lsp.engine.cost import N_CONTEXT, SIZES
 from goose_lsp.engine.decode import DecodeLimits, Decoder, DecodeStats, PlainPolicy, Policy
-from goose_lsp.engine.load import LoadedModel, load_model
-from goose_lsp.engine.thread import n_allowed_cores, use_threads
+from goose_lsp.engine.load import LoadedModel, LoadOptions, load_model
 from goose_lsp.engine.verify import Target
 from goose_lsp.errors import GooseError
 
-SIZES = (1, 2, 4, 8, 16, 32, 64)
-MAX_PROMPT_TOKENS = 1500
-MAX_NEW_TOKENS = 160
-UNBUILT = (
-    "max_abs_logit_diff",
-    "history_bit_equal",
-    "load_warm_s",
-    "ppl_ratio_vs_fp32",
-    "t1_busy_ratio",
-    "llamacpp",
-    "t1_over_l",
-    "t8_over_l",
-    "t16_over_l",
-    "t64_over_l",
-    "ratio_plain_vs_llamacpp",
-    "ratio_goose_vs_llamacpp",
-    "ratio_goose_vs_llamacpp_best",
-    "ratio_prefill_vs_llamacpp",
-)
+N_TUNING_PROMPTS = 6  # on which llama.cpp's n-gram settings are tried
+N_PEER_TOKENS = 32
+RATIO_SIZES = (1, 8, 16, 64)
 
 
 @dataclass(slots=True)
@@ -91,7 +79,7 @@ class Run:
 
 
 class Bench:
-    """Both policies on the same target, prompt by prompt in turns."""
+    """Both policies and llama.cpp on the same prompts, prompt by prompt in turns."""
 
     def __init__(self, model: LoadedModel, target: Target, cost: StepCost, max_new: int) -> None:
         self.model = model
@@ -104,7 +92,7 @@ class Bench:
         self.n_differing = self.n_compared = 0
         self.budgets: list[float] = []
 
-    def prompt(self, token_ids: list[int]) -> None:
+    def prompt(self, token_ids: list[int], llamacpp: peers.LlamaCpp | None) -> None:
         ends = self.limits.end_ids
         drafter = Drafter(self.table, self.estimator, ends.__contains__, cost_table=self.cost_table)
         drafted, stats = self._decode(token_ids, drafter, self.table, self.goose)
@@ -112,7 +100,9 @@ class Bench:
             self.budgets.append(stats.n_drafted / stats.n_steps)
         plain, _ = self._decode(token_ids, PlainPolicy(), None, self.plain)
         self.n_compared += len(plain)
-        self.n_differing += max(len(plain), len(drafted)) - _n_common(plain, drafted)
+        self.n_differing += max(len(plain), len(drafted)) - n_common(plain, drafted)
+        if llamacpp is not None:
+            llamacpp.complete(token_ids, self.limits.max_new_tokens)
 
     def _decode(
         self, token_ids: list[int], policy: Policy, table: AdjacencyTable | None, run: Run
@@ -127,29 +117,47 @@ class Bench:
 
 
 def main(argv: list[str] | None = None) -> int:
-    args = _arguments(argv)
-    started = datetime.now(UTC)
-    began = perf_counter()
+    parser = parser_of("engine", "20 prompts of 64 new tokens")
+    parser.add_argument("--set", default="humaneval")
+    parser.add_argument("--max-new", type=int, default=0)
+    args = parser.parse_args(argv)
+    started, began = datetime.now(UTC), perf_counter()
     try:
-        resolved = resolve_model(load_settings({"engine.model": args.model}))
-        prompts = _read_prompts(args.data, args.set, 20 if args.quick else 50, args.seed)
-        use_threads(args.threads)
-        model = load_model(resolved.name, resolved.path, args.dtype)
+        settings = load_settings({"engine.model": args.model})
+        resolved = resolve_model(settings)
+        records = read_records(args.data, args.set, 20 if args.quick else 50, args.seed)
+        options = LoadOptions(
+            args.dtype, MAX_PROMPT_TOKENS + MAX_NEW_TOKENS, args.threads, settings.cache_dir
+        )
+        model = load_model(resolved.name, resolved.path, options)
     except GooseError as error:
         print(f"benchmarks.engine: {error}", file=sys.stderr)
         return 2
-    load_cold_s = perf_counter() - began
-    target = Target(model.weights, MAX_PROMPT_TOKENS + MAX_NEW_TOKENS, AdjacencyTable().k)
-    cost = measure_step_cost(target, SIZES, repeats=5)
-    bench = Bench(model, target, cost, args.max_new or (64 if args.quick else MAX_NEW_TOKENS))
-    for number, text in enumerate(prompts, start=1):
-        bench.prompt(model.tokenizer.encode(text)[-MAX_PROMPT_TOKENS:])
+    target = Target(model.forward, AdjacencyTable().k)
+    llamacpp = peers.LlamaCpp(resolved.path, args.threads) if peers.is_present() else None
+    curve = measure_curve(target, llamacpp, 7 if args.quick else 15)
+    bench = Bench(model, target, curve.cost, args.max_new or (64 if args.quick else MAX_NEW_TOKENS))
+    prompts = [model.tokenizer.encode(record["prefix"])[-MAX_PROMPT_TOKENS:] for record in records]
+    if llamacpp is not None:
+        llamacpp.run = peers.PeerRun()
+    for number, prompt in enumerate(prompts, start=1):
+        bench.prompt(prompt, llamacpp)
         print(f"\r{number}/{len(prompts)} prompts", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    result = _result(args, bench, cost)
-    result |= {
-        "load_cold_s": round(load_cold_s, 2),
-        "bandwidth_fraction": _bandwidth_fraction(model, cost),
+    result = {
+        **_speeds(args, bench, curve),
+        **_against_llamacpp(bench, llamacpp, _best_ngram(resolved.path, args, prompts), curve),
+        **loading.measure(resolved.name, resolved.path, options),
+        **exactness.check(target, prompts[:4]),
+        "ppl_ratio_vs_fp32": exactness.perplexity_ratio(model, resolved.path, options),
+        "t1_busy_ratio": busy_ratio(target),
+        "bandwidth_fraction": _bandwidth_fraction(target, curve.cost),
+        "set": args.set,
+        "is_quick": args.quick,
+        "machine": machine(args.threads),
+        "model": args.model,
+        "dtype": model.forward.dtype,
+        "versions": versions("numba", "numpy", "torch", "transformers", "xllamacpp"),
         "started": started.isoformat(timespec="seconds"),
         "seconds": round(perf_counter() - began, 1),
         "n": len(prompts),
@@ -159,41 +167,74 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.engine")
-    parser.add_argument("--quick", action="store_true", help="20 prompts of 64 new tokens")
-    parser.add_argument(
-        "--json", action="store_true", help="accepted; the last line always is JSON"
-    )
-    default_data = Path(__file__).parent.parent.parent / "shared" / "data"
-    data = Path(os.environ.get("GOOSE_LSP_DATA", default_data))
-    parser.add_argument("--data", type=Path, default=data)
-    parser.add_argument("--set", default="humaneval")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
-    parser.add_argument("--model", default="smollm2-135m")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--max-new", type=int, default=0)
-    return parser.parse_args(argv)
+@dataclass(frozen=True, slots=True)
+class Curve:
+    cost: StepCost  # medians
+    llamacpp_ms: float | None  # a token at the same context, median
 
 
-def _read_prompts(data: Path, name: str, n: int, seed: int) -> list[str]:
-    """The first n prefixes after a seeded shuffle."""
-    files = sorted((data / name).glob("*.jsonl.gz"))
-    if not files:
-        raise GooseError(f"no data set {name} under {data}; name its folder with --data")
-    records = []
-    for file in files:
-        with gzip.open(file, "rt", encoding="utf-8") as stream:
-            records += [json.loads(line) for line in stream]
-    random.Random(seed).shuffle(records)
-    return [record["prefix"] for record in records[:n]]
+def measure_curve(target: Target, llamacpp: peers.LlamaCpp | None, rounds: int) -> Curve:
+    """T(n) at N_CONTEXT cached tokens, and llama.cpp's time a token behind as many, in turns."""
+    times: dict[int, list[float]] = {n: [] for n in SIZES}
+    peer_ms = []
+    target.occupy(N_CONTEXT)
+    target.verify(chain(0, []))
+    rng = np.random.default_rng(0)
+    for _ in range(rounds):
+        for n in SIZES:
+            tree = chain(0, rng.integers(0, target.n_vocab, n - 1).tolist())
+            started = perf_counter()
+            target.verify(tree)
+            times[n].append((perf_counter() - started) * 1e3)
+        if llamacpp is not None:
+            prompt = rng.integers(100, target.n_vocab, N_CONTEXT - N_PEER_TOKENS // 2).tolist()
+            peer_ms.append(llamacpp.complete(prompt, N_PEER_TOKENS).ms_per_token)
+    target.clear()
+    medians = tuple(median(times[n]) for n in SIZES)
+    return Curve(StepCost(SIZES, medians), median(peer_ms) if peer_ms else None)
 
 
-def _result(args: argparse.Namespace, bench: Bench, cost: StepCost) -> dict[str, Any]:
+def _best_ngram(path: Path, args: Any, prompts: list[list[int]]) -> tuple[str, float] | None:
+    """llama.cpp's best draft-free speculation on the first prompts: its name, and its speed-up there."""
+    if not peers.is_present():
+        return None
+    servers = {"plain": peers.LlamaCpp(path, args.threads)}
+    for name, configure in peers.ngram_settings():
+        servers[name] = peers.LlamaCpp(path, args.threads, configure)
+    for prompt in prompts[:N_TUNING_PROMPTS]:
+        for server in servers.values():
+            server.complete(prompt, 64)
+    plain = servers.pop("plain").run.tok_s
+    best = max(servers, key=lambda name: servers[name].run.tok_s)
+    return best, servers[best].run.tok_s / plain
+
+
+def busy_ratio(target: Target, rounds: int = 15) -> float:
+    """T(1) beside a process that keeps another core busy ÷ T(1) beside nobody, medians in turns."""
+    busy, idle = [], []
+    target.occupy(N_CONTEXT)
+    for _ in range(rounds):
+        idle.append(_time_one(target))
+        with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as neighbour:
+            busy.append(_time_one(target))
+            neighbour.kill()
+    target.clear()
+    return round(median(busy) / median(idle), 3)
+
+
+def _time_one(target: Target) -> float:
+    target.verify(chain(0, []))
+    started = perf_counter()
+    for _ in range(5):
+        target.verify(chain(0, []))
+    return (perf_counter() - started) / 5
+
+
+def _speeds(args: Any, bench: Bench, curve: Curve) -> dict[str, Any]:
     plain, goose = bench.plain, bench.goose
     plain_tok_s, goose_tok_s = plain.n_tokens / plain.decode_s, goose.n_tokens / goose.decode_s
     ratios = [g / p for g, p in zip(goose.tok_s, plain.tok_s, strict=True)]
+    cost = curve.cost
     return {
         "benchmark": "engine",
         "t_ms": {str(n): round(t, 2) for n, t in zip(cost.sizes, cost.times_ms, strict=True)},
@@ -209,79 +250,84 @@ def _result(args: argparse.Namespace, bench: Bench, cost: StepCost) -> dict[str,
         "best_budget": round(median(bench.budgets), 1) if bench.budgets else 0,
         "differing_tokens": bench.n_differing,
         "compared_tokens": bench.n_compared,
-        "rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        "set": args.set,
-        "is_quick": args.quick,
         "max_new_tokens": bench.limits.max_new_tokens,
-        "machine": _machine(args.threads),
-        "model": args.model,
-        "dtype": args.dtype,
-        "versions": {
-            "goose-lsp": __version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-        },
-        **dict.fromkeys(UNBUILT),
     }
 
 
-def _machine(threads: int) -> dict[str, Any]:
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = names[0].partition(":")[2].strip() if names else cpu
+def _against_llamacpp(
+    bench: Bench,
+    llamacpp: peers.LlamaCpp | None,
+    ngram: tuple[str, float] | None,
+    curve: Curve,
+) -> dict[str, Any]:
+    keys = [f"t{n}_over_l" for n in RATIO_SIZES] + [
+        "ratio_plain_vs_llamacpp",
+        "ratio_goose_vs_llamacpp",
+        "ratio_goose_vs_llamacpp_best",
+        "ratio_prefill_vs_llamacpp",
+    ]
+    if llamacpp is None or ngram is None or curve.llamacpp_ms is None:
+        return {"llamacpp": None, **dict.fromkeys(keys)}
+    run = llamacpp.run
+    plain, goose = bench.plain, bench.goose
+    name, gain = ngram
+    best_tok_s = run.tok_s * max(1.0, gain)
+    prefill_tok_s = plain.n_prefilled / plain.prefill_s
+    ratios = [curve.cost.at(n) / curve.llamacpp_ms for n in RATIO_SIZES] + [
+        plain.n_tokens / plain.decode_s / run.tok_s,
+        goose.n_tokens / goose.decode_s / run.tok_s,
+        goose.n_tokens / goose.decode_s / best_tok_s,
+        prefill_tok_s / run.prefill_tok_s,
+    ]
     return {
-        "cpu": cpu,
-        "capability": torch.backends.cpu.get_cpu_capability(),
-        "cores_allowed": n_allowed_cores(),
-        "threads": threads or torch.get_num_threads(),
-        "gpu": None,
+        "llamacpp": {
+            "plain_tok_s": round(run.tok_s, 2),
+            "ngram_tok_s": round(run.tok_s * gain, 2),
+            "ngram_setting": name,
+            "prefill_tok_s": round(run.prefill_tok_s, 1),
+            "ms_per_token_at_512": round(curve.llamacpp_ms, 2),
+            "build": peers.build(),
+        },
+        **{key: round(ratio, 3) for key, ratio in zip(keys, ratios, strict=True)},
     }
 
 
-def _bandwidth_fraction(model: LoadedModel, cost: StepCost) -> float:
+def _bandwidth_fraction(target: Target, cost: StepCost) -> float:
     """Weight bytes read by a plain step ÷ its time, over the bandwidth of copying a large array."""
-    weights = model.weights
-    tensors = [weights.head]
-    for layer in weights.layers:
-        tensors += [layer.qkv, layer.output, layer.gate_up, layer.down]
-    n_bytes = sum(tensor.nbytes for tensor in tensors)
-    source = torch.ones(64 * 1024 * 1024, dtype=torch.float32)
-    target = torch.empty_like(source)
+    source = np.ones(64 * 1024 * 1024, dtype=np.float32)
+    copied = np.empty_like(source)
     fastest = float("inf")
     for _ in range(5):
         started = perf_counter()
-        target.copy_(source)
+        np.copyto(copied, source)
         fastest = min(fastest, perf_counter() - started)
     copy_bytes_s = 2 * source.nbytes / fastest  # read and written
-    return round(n_bytes / (cost.times_ms[0] / 1e3) / copy_bytes_s, 3)
-
-
-def _n_common(first: list[int], second: list[int]) -> int:
-    n = 0
-    for a, b in zip(first, second, strict=False):
-        if a != b:
-            break
-        n += 1
-    return n
+    fraction = target.forward.n_weight_bytes / (cost.times_ms[0] / 1e3) / copy_bytes_s
+    return float(round(fraction, 3))
 
 
 def _print_tables(result: dict[str, Any]) -> None:
     console = Console()
-    curve = Table("nodes", "T(n) ms", "T(n)/T(1)", title="cost of one verification")
+    curve = Table("nodes", "T(n) ms", "T(n)/T(1)", "T(n)/L", title="cost of one verification")
     base = result["t_ms"]["1"]
     for n, time in result["t_ms"].items():
-        curve.add_row(n, f"{time:.1f}", f"{time / base:.2f}")
+        over = result.get(f"t{n}_over_l")
+        curve.add_row(n, f"{time:.1f}", f"{time / base:.2f}", f"{over:.2f}" if over else "")
     console.print(curve)
     speed = Table("", "", title=f"{result['n']} prompts of {result['set']}, greedy")
-    for key in ("plain_tok_s", "goose_tok_s", "speedup", "mean_accepted_len", "best_budget"):
+    for key in (
+        *("plain_tok_s", "goose_tok_s", "speedup", "mean_accepted_len", "best_budget"),
+        *("prefill_tok_s", "max_abs_logit_diff", "history_bit_equal", "ppl_ratio_vs_fp32"),
+        *("load_cold_s", "load_warm_s", "rss_mb", "t1_busy_ratio", "bandwidth_fraction"),
+        *("ratio_plain_vs_llamacpp", "ratio_goose_vs_llamacpp_best", "ratio_prefill_vs_llamacpp"),
+    ):
         speed.add_row(key, str(result[key]))
     speed.add_row(
         "differing tokens", f"{result['differing_tokens']} of {result['compared_tokens']}"
     )
     console.print(speed)
+    if result["llamacpp"] is None:
+        console.print(f"llama.cpp is not installed here; get it with: {peers.HOW_TO_GET}")
 
 
 if __name__ == "__main__":

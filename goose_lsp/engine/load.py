@@ -71,33 +71,46 @@ class _NoInt8(Exception):  # noqa: N818  a reason, caught here
 
 def _load_int8(name: str, path: Path, options: LoadOptions) -> LoadedModel:
     """Imports torch only where weights have to be converted."""
-    options.progress("loading kernels")
+    options.progress("preparing kernels, compiled on the first start")
     try:
-        from goose_lsp.engine.int8 import converted, probe
+        from goose_lsp.engine.int8 import converted
         from goose_lsp.engine.int8.forward import Int8Forward
     except ImportError as error:
         raise _NoInt8(f"numba is missing ({error})") from None
-    fault = probe.find_fault()
-    if fault:
-        raise _NoInt8(fault)
     try:
-        folder = converted.folder_of(
-            converted.source_key(path, options.cache_dir), options.cache_dir
-        )
+        key = converted.source_key(path, options.cache_dir)
     except OSError as error:
         raise ModelLoadError(f"model {path} cannot be read: {error.strerror}") from None
+    folder = converted.folder_of(key, options.cache_dir)
+    fault = _prepare_kernels()
+    if fault:
+        raise _NoInt8(fault)
     loaded = converted.load(folder)
     if loaded is None:
         options.progress(f"converting {name} to 8 bits, once")
-        loaded = _convert(path, folder)
+        loaded = _convert(path, folder, options.n_threads)
     model, tokenizer = loaded
     return LoadedModel(name, Int8Forward(model, options.max_tokens, options.n_threads), tokenizer)
 
 
-def _convert(path: Path, folder: Path) -> "tuple[Int8Model, Tokenizer]":
+def _prepare_kernels() -> str | None:
+    """Compile or fetch them; what speaks against their use here, if anything."""
+    from goose_lsp.engine.int8 import probe
+    from goose_lsp.engine.int8.forward import warm_up
+
+    fault = probe.find_fault()
+    if fault is None:
+        warm_up()
+    return fault
+
+
+def _convert(path: Path, folder: Path, n_threads: int) -> "tuple[Int8Model, Tokenizer]":
+    import torch
+
     from goose_lsp.engine.int8 import converted
     from goose_lsp.engine.int8.pack import pack, unsupported
 
+    torch.set_num_threads(n_threads)
     source, tokenizer = _open(path)
     reason = unsupported(source.config)
     if reason:

@@ -12,6 +12,7 @@ from goose_lsp.engine.int8.helpers import Crew
 from goose_lsp.engine.int8.kernels import (
     ATTENTION_ROWS,
     BLOCK,
+    PANEL,
     PHASES_A_LAYER,
     PHASES_OF_HEAD,
     Linear,
@@ -78,7 +79,7 @@ class Int8Forward:
         self.max_tokens = min(max_tokens, config.max_context_tokens)
         self._model = model
         cos, sin = rotation(config, self.max_tokens)
-        self._weights = model.weights._replace(cos=cos, sin=sin)
+        self._weights = _frozen(model.weights._replace(cos=cos, sin=sin))
         self._shape = shape_of(config)
         self._work = new_work(config, model.weights, self.max_tokens, n_threads)
         self._crew = Crew(n_threads, config.n_layers * PHASES_A_LAYER + PHASES_OF_HEAD)
@@ -95,7 +96,9 @@ class Int8Forward:
         self._crew.n_active = min(n, self._crew.n_threads)
 
     def new_store(self, max_tokens: int) -> ByteStore:
-        return ByteStore(self._model.config, max_tokens)
+        store = ByteStore(self._model.config, max_tokens)
+        store.move([], [])  # compiled here, not in the first step that accepts a branch
+        return store
 
     def score(
         self, store: KVStore, n_cached: int, tokens: NewTokens, rows: Sequence[int], top_k: int
@@ -126,6 +129,44 @@ class Int8Forward:
             scored=np.array(rows, dtype=np.int64),
         )
         self._crew.run(self._shape, self._weights, store.slots, self._work, step)
+
+
+def _frozen(weights: Weights) -> Weights:
+    """The same arrays, read-only as mapped ones are: for numba another type, and one is compiled for."""
+    for value in weights:
+        for array in value if isinstance(value, Linear) else (value,):
+            array.setflags(write=False)
+    return weights
+
+
+def warm_up() -> None:
+    """Compile, or fetch from disk, all kernels: a pass of the smallest model there is."""
+    config = LlamaConfig(
+        n_layers=1,
+        hidden_size=GROUP,
+        n_heads=1,
+        n_kv_heads=1,
+        head_size=BLOCK,
+        intermediate_size=GROUP,
+        n_vocab=PANEL,
+        max_context_tokens=2,
+        rope_theta=10_000.0,
+        norm_eps=1e-5,
+    )
+
+    def linear(n_rows: int) -> Linear:
+        n_panels = -(-n_rows // PANEL)
+        weights = np.zeros((1, n_panels, GROUP // 4, PANEL, 4), dtype=np.uint8)
+        return Linear(weights, np.zeros((1, n_panels * PANEL), dtype=np.float32))
+
+    vector, none = np.ones((1, GROUP), dtype=np.float32), np.zeros((1, 0), dtype=np.float32)
+    qkv = linear(3 * BLOCK)
+    weights = Weights(
+        *(vector, qkv, np.zeros_like(qkv.scales), none, none, linear(BLOCK), vector),
+        *(linear(2 * GROUP), linear(GROUP), vector, linear(PANEL), vector, vector),
+    )
+    forward = Int8Forward(Int8Model(config, weights, np.zeros((PANEL, GROUP), np.float16)), 2)
+    forward.score(forward.new_store(2), 0, NewTokens.causal([0]), [0], 1)
 
 
 def shape_of(config: LlamaConfig) -> Shape:

@@ -232,16 +232,17 @@ def _mlp(
 @part
 def _head(shape: Shape, weights: Weights, work: Work, step: Step, team: Team, phase: int) -> None:
     n = len(step.scored)
+    only = len(weights.final_norm) - 1  # a literal would compile its callees once more
     while True:
         row = take(team, phase, n)
         if row < 0:
             break
-        _norm_and_round(shape, weights.final_norm, 0, work, step.scored[row], row)
+        _norm_and_round(shape, weights.final_norm, only, work, step.scored[row], row)
         fill(work.logits, row * work.logits.shape[1], work.logits.shape[1], 0.0)
         finish(team, phase)
     await_all(team, phase, n)
 
-    _multiply(n, work, shape.hidden_size, weights.head, 0, work.logits, team, phase + 1)
+    _multiply(n, work, shape.hidden_size, weights.head, only, work.logits, team, phase + 1)
 
     while True:
         row = take(team, phase + 2, n)
@@ -411,15 +412,21 @@ def _merge_row(shape: Shape, work: Work, row: int) -> None:
 @kernel
 def move_slots(slots: Slots, targets: Any, sources: Any) -> None:
     """Copy slot sources[i] to targets[i], in order, in every layer and head."""
+    n_layers, n_kv, capacity = slots.key_scales.shape
+    size = slots.keys.shape[3] * 4
     for i in range(len(targets)):
         new, old = targets[i], sources[i]
-        new_block, new_lane, old_block, old_lane = (
-            new // BLOCK,
-            new % BLOCK,
-            old // BLOCK,
-            old % BLOCK,
-        )
-        slots.keys[:, :, new_block, :, new_lane, :] = slots.keys[:, :, old_block, :, old_lane, :]
-        slots.values[:, :, :, new // 4, :, new % 4] = slots.values[:, :, :, old // 4, :, old % 4]
-        slots.key_scales[:, :, new] = slots.key_scales[:, :, old]
-        slots.value_scales[:, :, new] = slots.value_scales[:, :, old]
+        for head in range(n_layers * n_kv):
+            layer, kv = head // n_kv, head % n_kv
+            slots.key_scales[layer, kv, new] = slots.key_scales[layer, kv, old]
+            slots.value_scales[layer, kv, new] = slots.value_scales[layer, kv, old]
+            first = head * capacity * size
+            for at in range(size):
+                key = first + at // 4 * 4 * BLOCK + at % 4
+                to = key + new // BLOCK * BLOCK * size + new % BLOCK * 4
+                copy_byte(
+                    slots.keys, to, slots.keys, key + old // BLOCK * BLOCK * size + old % BLOCK * 4
+                )
+                value = first + at // BLOCK * capacity * BLOCK + at % BLOCK * 4
+                to = value + new // 4 * 4 * BLOCK + new % 4
+                copy_byte(slots.values, to, slots.values, value + old // 4 * 4 * BLOCK + old % 4)

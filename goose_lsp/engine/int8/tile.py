@@ -33,7 +33,7 @@ from goose_lsp.engine.int8.simd import (
 
 # One vector register holds 16 columns, and there are 32 of them for sums, panel and row.
 LINEAR_VECTORS, LINEAR_HEIGHTS = 3, (8, 4, 2, 1)
-ATTENTION_VECTORS, ATTENTION_HEIGHTS = 4, (6, 4, 3, 2, 1)
+ATTENTION_VECTORS, ATTENTION_HEIGHTS = 4, (6, 3, 1)
 # Sums in flight that keep the multipliers busy.
 N_SUMS = 12
 # How far ahead short tiles ask for the panel: they wait for memory, and the processor's own prefetching
