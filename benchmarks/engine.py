@@ -40,10 +40,11 @@ from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.budget import StepCost
 from goose_lsp.draft.drafter import Drafter
 from goose_lsp.draft.estimate import Estimator
+from goose_lsp.draft.policy import PlainPolicy, Policy
 from goose_lsp.draft.tree import chain
 from goose_lsp.engine.catalog import resolve_model
 from goose_lsp.engine.cost import N_CONTEXT, SIZES
-from goose_lsp.engine.decode import DecodeLimits, Decoder, DecodeStats, PlainPolicy, Policy
+from goose_lsp.engine.decode import DecodeLimits, Decoder, DecodeStats
 from goose_lsp.engine.load import LoadedModel, LoadOptions, load_model
 from goose_lsp.engine.verify import Target
 from goose_lsp.errors import GooseError

@@ -12,10 +12,11 @@ from goose_lsp.daemon.completer import Ask
 from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.drafter import Drafter
 from goose_lsp.draft.estimate import Estimator
+from goose_lsp.draft.policy import PlainPolicy, Policy
 from goose_lsp.draft.tree import Origin
 from goose_lsp.engine.catalog import resolve_model
 from goose_lsp.engine.cost import LiveCost, PriceBook
-from goose_lsp.engine.decode import DecodeLimits, Decoder, PlainPolicy, Policy
+from goose_lsp.engine.decode import DecodeLimits, Decoder
 from goose_lsp.engine.forward import Forward
 from goose_lsp.engine.load import LoadOptions, load_model
 from goose_lsp.engine.thread import Governor, choose_threads

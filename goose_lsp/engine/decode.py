@@ -3,48 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Protocol
 
 from goose_lsp.cancel import CancelToken
 from goose_lsp.draft.accept import Acceptance, accept_greedy
 from goose_lsp.draft.bigrams import NO_TOKEN, AdjacencyTable
-from goose_lsp.draft.tree import DraftTree, Origin, chain
+from goose_lsp.draft.policy import Policy
+from goose_lsp.draft.tree import DraftTree, Origin
 from goose_lsp.engine.forward import Scored
 from goose_lsp.engine.verify import Target
-
-
-class Policy(Protocol):
-    """What decoding needs of a drafter."""
-
-    def extend(self, token_ids: Sequence[int]) -> None:
-        """Take tokens that are now part of the context."""
-        ...
-
-    def draft(self, max_nodes: int, max_depth: int) -> DraftTree:
-        """A tree whose root is the context's last token, of at most `max_nodes` further nodes."""
-        ...
-
-    def learn(self, tree: DraftTree, acceptance: Acceptance) -> None:
-        """See what the target did with a draft, before the context grows."""
-        ...
-
-
-@dataclass(slots=True)
-class PlainPolicy:
-    """No drafts: one token per pass."""
-
-    last_token: int = -1
-
-    def extend(self, token_ids: Sequence[int]) -> None:
-        if token_ids:
-            self.last_token = token_ids[-1]
-
-    def draft(self, max_nodes: int, max_depth: int) -> DraftTree:
-        del max_nodes, max_depth
-        return chain(self.last_token, [])
-
-    def learn(self, tree: DraftTree, acceptance: Acceptance) -> None:
-        pass
 
 
 @dataclass(slots=True)

@@ -11,8 +11,9 @@ from goose_lsp.draft.accept import Acceptance
 from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.drafter import Drafter
 from goose_lsp.draft.estimate import Estimator
+from goose_lsp.draft.policy import PlainPolicy, Policy
 from goose_lsp.draft.tree import DraftTree
-from goose_lsp.engine.decode import DecodeLimits, Decoder, PlainPolicy, Policy
+from goose_lsp.engine.decode import DecodeLimits, Decoder
 from goose_lsp.engine.load import LoadOptions, load_model
 from goose_lsp.engine.verify import Target
 from tests.fakes import cache_dir, embedded_model, read_data_set

@@ -6,8 +6,9 @@ import pytest
 from goose_lsp.cancel import CancelToken
 from goose_lsp.draft.accept import Acceptance
 from goose_lsp.draft.bigrams import AdjacencyTable
+from goose_lsp.draft.policy import PlainPolicy, Policy
 from goose_lsp.draft.tree import DraftTree, Origin, chain
-from goose_lsp.engine.decode import DecodeLimits, Decoder, DecodeStats, PlainPolicy, Policy
+from goose_lsp.engine.decode import DecodeLimits, Decoder, DecodeStats
 from goose_lsp.errors import CancelledError
 from tests.tiny import tiny_target
 

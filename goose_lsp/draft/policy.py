@@ -1,0 +1,56 @@
+"""What decoding needs of a drafter, and what drafters keep between requests."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from goose_lsp.draft.accept import Acceptance
+from goose_lsp.draft.bigrams import AdjacencyTable
+from goose_lsp.draft.estimate import Estimator
+from goose_lsp.draft.tree import DraftTree, chain
+
+
+class Policy(Protocol):
+    """Drafts for one request."""
+
+    def extend(self, token_ids: Sequence[int]) -> None:
+        """Take tokens that are now part of the context."""
+        ...
+
+    def draft(self, max_nodes: int, max_depth: int) -> DraftTree:
+        """A tree whose root is the context's last token, of at most `max_nodes` further nodes."""
+        ...
+
+    def learn(self, tree: DraftTree, acceptance: Acceptance) -> None:
+        """See what the target did with a draft, before the context grows."""
+        ...
+
+
+@dataclass(slots=True)
+class PlainPolicy:
+    """No drafts: one token per pass."""
+
+    last_token: int = -1
+
+    def extend(self, token_ids: Sequence[int]) -> None:
+        if token_ids:
+            self.last_token = token_ids[-1]
+
+    def draft(self, max_nodes: int, max_depth: int) -> DraftTree:
+        del max_nodes, max_depth
+        return chain(self.last_token, [])
+
+    def learn(self, tree: DraftTree, acceptance: Acceptance) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class Memory:
+    """What drafting has learned of one model; survives requests. `extras` are baselines' own."""
+
+    table: AdjacencyTable = field(default_factory=AdjacencyTable)
+    estimator: Estimator = field(default_factory=Estimator)
+    extras: dict[str, object] = field(default_factory=dict)
+
+
+IsFinal = Callable[[int], bool]  # whether nothing is drafted after a token
