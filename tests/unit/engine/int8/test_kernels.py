@@ -78,24 +78,7 @@ VARIANTS = {
     "as many KV heads": Variant(replace(BYTE_SIZED, n_kv_heads=4)),
     "seven heads a KV head": Variant(replace(BYTE_SIZED, n_heads=7, n_kv_heads=1)),
 }
-# With these a tile of attention may be one row high.
-ODD = {"as many KV heads", "seven heads a KV head"}
-variants = pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="one row of attention leaves out steps beyond a multiple of three",
-            )
-            if name in ODD
-            else [],
-        )
-        for name in VARIANTS
-    ],
-)
-sound_variants = pytest.mark.parametrize("name", [name for name in VARIANTS if name not in ODD])
+variants = pytest.mark.parametrize("name", VARIANTS)
 
 
 @cache
@@ -254,7 +237,7 @@ def test_any_row_of_commits_leaves_the_slots_of_a_fresh_prefill(
     check_same_slots(context, prefilled(forward, context.token_ids))
 
 
-@sound_variants
+@variants
 @pytest.mark.parametrize("n_shared", [1, 63, 64, 66, 129])
 def test_a_copied_prefix_serves_as_well_as_its_own(name: str, n_shared: int) -> None:
     forward, prompt = forward_of(name), tokens_of(6, 140)
@@ -267,7 +250,7 @@ def test_a_copied_prefix_serves_as_well_as_its_own(name: str, n_shared: int) -> 
     check_same_logits(forward, (copy, fresh))
 
 
-@sound_variants
+@variants
 def test_what_a_rewound_context_held_leaves_no_trace(name: str) -> None:
     forward, prompt = forward_of(name), tokens_of(8, 200)
     context = prefilled(forward, prompt)
@@ -276,7 +259,7 @@ def test_what_a_rewound_context_held_leaves_no_trace(name: str) -> None:
     check_same_logits(forward, (context, fresh))
 
 
-@sound_variants
+@variants
 def test_any_number_of_threads_computes_the_same_bits(name: str) -> None:
     alone, many = forward_of(name), forward_of(name, n_threads=3)
     prompt = tokens_of(9, 150)
@@ -291,7 +274,7 @@ def test_any_number_of_threads_computes_the_same_bits(name: str) -> None:
         assert np.array_equal(ours, theirs)
 
 
-@sound_variants
+@variants
 def test_logits_are_close_to_full_precision(name: str) -> None:
     source = replace(VARIANTS[name], gain=0.4).source()
     exact = TorchForward(assemble(source, torch.float32), MAX_TOKENS)
@@ -308,7 +291,7 @@ def test_logits_are_close_to_full_precision(name: str) -> None:
         assert error.max() < 0.3
 
 
-@sound_variants
+@variants
 def test_some_scored_rows_are_scored_as_all_would_be(name: str) -> None:
     forward = forward_of(name)
     context, tokens = prefilled(forward, tokens_of(13, 80)), NewTokens.causal(tokens_of(14, 40))
