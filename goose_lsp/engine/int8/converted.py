@@ -9,19 +9,16 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from safetensors.numpy import save_file
 
 from goose_lsp.engine.architecture import LlamaConfig
 from goose_lsp.engine.int8.forward import Int8Model
-from goose_lsp.engine.int8.kernels import Linear, Weights
-from goose_lsp.errors import ModelLoadError
+from goose_lsp.engine.int8.layout import Arrays, arrays_of, shapes, weights_of
 from goose_lsp.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -68,7 +65,8 @@ def save(folder: Path, model: Int8Model, tokenizer: Tokenizer) -> None:
             "config": json.dumps(asdict(model.config)),
             "control_ids": json.dumps(sorted(tokenizer.control_ids)),
         }
-        save_file(dict(_named(model)), making / _WEIGHTS, metadata)
+        arrays = {"embedding": np.ascontiguousarray(model.embedding), **arrays_of(model.weights)}
+        save_file(arrays, making / _WEIGHTS, metadata)
         tokenizer.save(making / _TOKENIZER)
         shutil.rmtree(folder, ignore_errors=True)
         making.rename(folder)
@@ -86,32 +84,22 @@ def load(folder: Path) -> tuple[Int8Model, Tokenizer] | None:
         control_ids = json.loads(metadata["control_ids"])
         tokenizer = Tokenizer.from_saved(folder / _TOKENIZER, control_ids)
         return _assemble(config, tensors), tokenizer
-    except (OSError, ValueError, KeyError, TypeError, ModelLoadError) as error:
+    except Exception as error:  # noqa: BLE001  a damaged file fails in any of a dozen ways
         log.warning("%s cannot be used and is made again: %r", folder, error)
         return None
 
 
-def _named(model: Int8Model) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    yield "embedding", np.ascontiguousarray(model.embedding)
-    for name, value in model.weights._asdict().items():
-        if isinstance(value, Linear):
-            yield f"{name}.weights", value.weights
-            yield f"{name}.scales", value.scales
-        else:
-            yield name, value
+def _assemble(config: LlamaConfig, arrays: Arrays) -> Int8Model:
+    """Raises `ValueError` unless every array is there in its shape: the kernels check no bounds."""
+    has_head_norms = arrays["q_norm"].shape[1] > 0
+    for name, shape in shapes(config, has_head_norms=has_head_norms).items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has shape {arrays[name].shape}; it must be {shape}")
+    angles = np.zeros((0, config.head_size // 2), dtype=np.float32)
+    return Int8Model(config, weights_of(arrays, angles), arrays["embedding"])
 
 
-def _assemble(config: LlamaConfig, tensors: dict[str, npt.NDArray[Any]]) -> Int8Model:
-    parts: dict[str, Any] = {
-        name: Linear(tensors[f"{name}.weights"], tensors[f"{name}.scales"])
-        if f"{name}.weights" in tensors
-        else tensors[name]
-        for name in Weights._fields
-    }
-    return Int8Model(config, Weights(**parts), tensors["embedding"])
-
-
-def _map(path: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
+def _map(path: Path) -> tuple[Arrays, dict[str, str]]:
     """Arrays over the file's own pages, which safetensors' reader would copy; raises `ValueError`."""
     n_bytes = path.stat().st_size
     with path.open("rb") as stream:

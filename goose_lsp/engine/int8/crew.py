@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numba.core import types
 from numba.core.types import ExternalFunction
 
-from goose_lsp.engine.int8.rows import kernel
+from goose_lsp.compiled import kernel
 from goose_lsp.engine.int8.simd import atomic_add, atomic_load, exchange_if
 
 EPOCH_SHIFT = 32

@@ -93,7 +93,7 @@ class Int8Forward:
 
     def use_threads(self, n: int) -> None:
         """Run the next passes on this many threads, at most as many as the model was made with."""
-        self._crew.n_active = min(n, self._crew.n_threads)
+        self._crew.n_active = max(1, min(n, self._crew.n_threads))
 
     def new_store(self, max_tokens: int) -> ByteStore:
         store = ByteStore(self._model.config, max_tokens)

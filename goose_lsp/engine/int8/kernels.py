@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from goose_lsp.compiled import kernel, part
 from goose_lsp.engine.int8.crew import Team, await_all, finish, take
 from goose_lsp.engine.int8.rows import (
     GROUP,
@@ -18,9 +19,7 @@ from goose_lsp.engine.int8.rows import (
     copy,
     fill,
     gate_row,
-    kernel,
     norm_row,
-    part,
     rotate_row,
     round_group,
     round_row,

@@ -5,7 +5,8 @@ import torch
 
 from goose_lsp.engine.architecture import LlamaConfig
 from goose_lsp.engine.int8.forward import Int8Model
-from goose_lsp.engine.int8.kernels import BLOCK, PANEL, Floats, Linear, Weights
+from goose_lsp.engine.int8.kernels import BLOCK, PANEL, Linear, Weights
+from goose_lsp.engine.int8.layout import Arrays, padded, shapes, weights_of
 from goose_lsp.engine.int8.rows import GROUP
 from goose_lsp.engine.model import LayerWeights, ModelSource
 
@@ -25,28 +26,15 @@ def unsupported(config: LlamaConfig) -> str | None:
 def pack(source: ModelSource) -> Int8Model:
     """Convert a model, a layer at a time; the rotation's angles are left empty."""
     config = source.config
-    n, hidden, intermediate = config.n_layers, config.hidden_size, config.intermediate_size
-    q_size = config.n_heads * config.head_size
-    qkv_size = q_size + 2 * config.n_kv_heads * config.head_size
     first = source.layer(0)
-    norms = [first.q_norm, first.k_norm]
-    head_norms = [0 if norm is None else config.head_size for norm in norms]
-    weights = Weights(
-        attention_norm=_zeros(n, hidden),
-        qkv=_empty_linear(n, qkv_size, hidden),
-        qkv_bias=_zeros(n, _padded(qkv_size)),
-        q_norm=_zeros(n, head_norms[0]),
-        k_norm=_zeros(n, head_norms[1]),
-        output=_empty_linear(n, hidden, q_size),
-        mlp_norm=_zeros(n, hidden),
-        gate_up=_empty_linear(n, 2 * intermediate, hidden),
-        down=_empty_linear(n, hidden, intermediate),
-        final_norm=_zeros(1, hidden),
-        head=_empty_linear(1, config.n_vocab, hidden),
-        cos=_zeros(0, config.head_size // 2),
-        sin=_zeros(0, config.head_size // 2),
-    )
-    for number in range(n):
+    shape_of = shapes(config, has_head_norms=first.q_norm is not None)
+    arrays: Arrays = {
+        name: np.zeros(shape, dtype=np.uint8 if name.endswith(".weights") else np.float32)
+        for name, shape in shape_of.items()
+        if name != "embedding"
+    }
+    weights = weights_of(arrays, np.zeros((0, config.head_size // 2), dtype=np.float32))
+    for number in range(config.n_layers):
         _pack_layer(weights, number, first if number == 0 else source.layer(number))
     weights.final_norm[0] = source.final_norm().float().numpy()
     embedding, head = source.embedding(), source.head()
@@ -79,21 +67,8 @@ def _pack_linear(linear: Linear, number: int, matrix: torch.Tensor) -> None:
     values = matrix.float()
     scale = values.abs().amax(dim=1) / 127
     rounded = torch.round(values / scale.clamp(min=1e-30)[:, None]).to(torch.int16) + 128
-    padded = torch.full((_padded(n_rows), n_inputs), 128, dtype=torch.uint8)
-    padded[:n_rows] = rounded.to(torch.uint8)
-    panels = padded.view(-1, PANEL, n_inputs // 4, 4).transpose(1, 2)
+    rows = torch.full((padded(n_rows), n_inputs), 128, dtype=torch.uint8)
+    rows[:n_rows] = rounded.to(torch.uint8)
+    panels = rows.view(-1, PANEL, n_inputs // 4, 4).transpose(1, 2)
     linear.weights[number] = panels.numpy()
     linear.scales[number, :n_rows] = scale.numpy()
-
-
-def _empty_linear(n_layers: int, n_rows: int, n_inputs: int) -> Linear:
-    shape = (n_layers, _padded(n_rows) // PANEL, n_inputs // 4, PANEL, 4)
-    return Linear(np.zeros(shape, dtype=np.uint8), _zeros(n_layers, _padded(n_rows)))
-
-
-def _padded(n_rows: int) -> int:
-    return -(-n_rows // PANEL) * PANEL
-
-
-def _zeros(*shape: int) -> Floats:
-    return np.zeros(shape, dtype=np.float32)

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from goose_lsp.compiled import kernel
 from goose_lsp.engine.int8.kernels import PANEL
-from goose_lsp.engine.int8.rows import GROUP, kernel
+from goose_lsp.engine.int8.rows import GROUP
 from goose_lsp.engine.int8.tile import rows_times_weights
 
 _N_ROWS, _N_PANELS, _N_INPUTS = 8, 32, 576

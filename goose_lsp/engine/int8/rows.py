@@ -8,8 +8,8 @@ because weights are stored with 128 added.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from goose_lsp.compiled import kernel
 from goose_lsp.engine.int8.simd import (
     N_LANES,
     add,
@@ -36,22 +36,12 @@ from goose_lsp.engine.int8.simd import (
 )
 
 GROUP = 64
-# Probabilities are summed as integers: 2^20 a lane-sum of at most 2^11 of them, 32,768 slots.
-PROBABILITY_ONE = 2**20
+# Probabilities are summed as integers, 2^20 standing for 1; a lane holds 2^10 of them.
+PROBABILITY_ONE, SLOTS_A_SUM = 2**20, 2**10 * N_LANES
 MASKED = -3e38  # a score that no softmax sees
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4  # their sum is ln 2; the first has few bits
-
-
-def kernel(function: Any) -> Any:
-    """Compile for the first types it meets, keep the machine code on disk, run without the GIL."""
-    return njit(nogil=True, cache=True, error_model="numpy")(function)
-
-
-def part(function: Any) -> Any:
-    """A piece of one kernel, compiled as if written where it is called: every level costs seconds."""
-    return njit(nogil=True, error_model="numpy", inline="always")(function)
 
 
 @kernel
@@ -174,18 +164,21 @@ def weigh(scores: Any, at: int, size: int, value_scales: Any, scale_at: int, wei
     for i in range(at, at + size, N_LANES):
         most = largest(most, load_floats(scores, i))
     peak = splat_float(max_floats(most))
-    total, largest_t = splat_int(0), splat_float(0.0)
-    for i in range(0, size, N_LANES):
-        p = exp(sub(load_floats(scores, at + i), peak))
-        total = add_ints(total, to_ints(nearest(mul(p, splat_float(float(PROBABILITY_ONE))))))
-        t = mul(p, load_floats(value_scales, scale_at + i))
-        largest_t = largest(largest_t, t)
-        store(scores, at + i, t)
+    total, largest_t = np.int64(0), splat_float(0.0)
+    for start in range(0, size, SLOTS_A_SUM):
+        part = splat_int(0)
+        for i in range(start, min(start + SLOTS_A_SUM, size), N_LANES):
+            p = exp(sub(load_floats(scores, at + i), peak))
+            part = add_ints(part, to_ints(nearest(mul(p, splat_float(float(PROBABILITY_ONE))))))
+            t = mul(p, load_floats(value_scales, scale_at + i))
+            largest_t = largest(largest_t, t)
+            store(scores, at + i, t)
+        total += sum_ints(part)
     top = max_floats(largest_t)
     factor = splat_float(np.float32(255.0) / top if top > np.float32(1e-30) else np.float32(0.0))
     for i in range(at, at + size, N_LANES):
         store_as_bytes(weights, i, to_ints(nearest(mul(load_floats(scores, i), factor))))
-    probability = np.float32(sum_ints(total)) / np.float32(PROBABILITY_ONE)
+    probability = np.float32(total) / np.float32(PROBABILITY_ONE)
     return top / np.float32(255.0) / probability
 
 

@@ -36,6 +36,8 @@ LINEAR_VECTORS, LINEAR_HEIGHTS = 3, (8, 4, 2, 1)
 ATTENTION_VECTORS, ATTENTION_HEIGHTS = 4, (6, 3, 1)
 # Sums in flight that keep the multipliers busy.
 N_SUMS = 12
+# Steps of a group come in multiples of this.
+STEPS = 16
 # How far ahead short tiles ask for the panel: they wait for memory, and the processor's own prefetching
 # stops at every page, of which a mapped file has small ones.
 PREFETCH_BYTES = 4096
@@ -54,7 +56,9 @@ class _Tile:
         self.rows = range(n_rows)
         self.places = [(r, v) for r in self.rows for v in self.vectors]
         # A sum waits for its last addition: short tiles keep several sums a place, of every n-th step.
-        self.lanes = range(max(1, N_SUMS // len(self.places)))
+        # Their number divides STEPS, so that no step is left over.
+        self.lanes = range(1 << max(0, (N_SUMS // len(self.places)).bit_length() - 1))
+        assert STEPS % len(self.lanes) == 0
 
     def build(self, first_row: Any, *, is_panel_unsigned: bool) -> None:
         b, values = self.builder, self.values

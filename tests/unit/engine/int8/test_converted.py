@@ -89,6 +89,8 @@ def test_loaded_arrays_lie_in_the_mapped_file_and_cannot_be_written(folder: Path
     loaded = converted.load(folder)
     assert loaded is not None
     for name, array in arrays_of(loaded[0]).items():
+        if array.size == 0:
+            continue  # angles are the forward's to make
         base: Any = array
         while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
             base = base.base
@@ -165,24 +167,12 @@ NO_WEIGHTS = {
     ),
     "array of no type": framed(b'{"__metadata__": {}, "embedding": {"data_offsets": [0, 0]}}'),
 }
-ESCAPES = {
-    "header of nothing": "AttributeError is not caught",
-    "header of text": "AttributeError is not caught",
-    "header too deep": "RecursionError is not caught",
-    "array without an end": "IndexError is not caught",
-}
 
 
 @pytest.mark.parametrize(
     "content",
-    [
-        pytest.param(
-            content,
-            id=name,
-            marks=[pytest.mark.xfail(strict=True, reason=ESCAPES[name])] if name in ESCAPES else [],
-        )
-        for name, content in NO_WEIGHTS.items()
-    ],
+    NO_WEIGHTS.values(),
+    ids=NO_WEIGHTS,
 )
 def test_a_file_that_holds_no_weights_is_not_used(
     folder: Path, caplog: pytest.LogCaptureFixture, content: bytes

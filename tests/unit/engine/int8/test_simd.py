@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from llvmlite import binding
 
+from goose_lsp.compiled import kernel
 from goose_lsp.engine.int8 import simd
-from goose_lsp.engine.int8.rows import kernel
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goose_lsp.engine.int8.rows import kernel
+from goose_lsp.compiled import kernel
 from goose_lsp.engine.int8.tile import (
     ATTENTION_VECTORS,
     LINEAR_VECTORS,
