@@ -1,0 +1,1 @@
+"""The rivals: published training-free drafting methods as policies, for comparison on equal terms."""
