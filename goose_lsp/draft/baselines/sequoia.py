@@ -30,7 +30,8 @@ class ShapePlan:
 
     best[d][m] is the value of at most m nodes, root included, at most d deep. With the first b ranks
     as children, T_b[m] = max(T_{b-1}[m], max_s T_{b-1}[m - s] + rate_b · best[d - 1][s]).
-    Cost: O(size² · depth · ranks), vectorised over the first factor; 5 ms for 101 · 16 · 8.
+    Cost: O(size² · depth · ranks), vectorised over the first factor; 5 ms for 61 nodes, 8 ms for 101
+    (16 deep, 8 ranks).
     """
 
     def __init__(self, rates: Sequence[float], n_nodes: int, max_depth: int) -> None:
