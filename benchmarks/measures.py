@@ -29,6 +29,7 @@ def rows_of(results: Results, mode: str) -> list[dict[str, Any]]:
 
 def _row(run: Run, plain: Run, *, is_live: bool) -> dict[str, Any]:
     decode_s = run.decode_s or 1.0
+    n_rows = run.n_steps + sum(run.n_drafted.values())
     n_tokens = run.n_tokens or 1
     return {
         "mean_accepted_len": round(run.mean_accepted_len, 4),
@@ -47,6 +48,7 @@ def _row(run: Run, plain: Run, *, is_live: bool) -> dict[str, Any]:
         "n_prompts": run.n_prompts,
         "n_tokens": run.n_tokens,
         "n_steps": run.n_steps,
+        "unknown_row_share": None if is_live else round(run.n_unknown / (n_rows or 1), 4),
     }
 
 

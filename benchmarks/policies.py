@@ -20,6 +20,7 @@ _SWITCHES: dict[str, dict[str, Any]] = {
     COPY_ONLY: {"use_table": False},
     TABLE_ONLY: {"use_copies": False},
 }
+MAX_NODES = 95  # the 8-bit kernels take a pass of 96 rows, root included
 # Policies with several settings: a reader gets the better one.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "pld": ("pld-transformers", "pld"),
@@ -69,7 +70,7 @@ def max_nodes(config: Config, cost_table: Sequence[float]) -> int:
     """Draft nodes a step may have; a policy may keep below it."""
     if not isinstance(config.budget, int):
         return len(cost_table) - 1
-    return int(config.budget * _BORROWED.get(config.policy, 1.0))
+    return min(int(config.budget * _BORROWED.get(config.policy, 1.0)), MAX_NODES)
 
 
 def make_policy(

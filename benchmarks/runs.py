@@ -80,6 +80,7 @@ class Run:
     n_bypass: int = 0
     n_continuation: int = 0
     n_differing: int = 0
+    n_unknown: int = 0  # replayed rows that nobody saw
     decode_s: float = 0.0
     draft_s: float = 0.0
     harvest_s: float = 0.0
@@ -161,7 +162,9 @@ class Bench:
         decoder = Decoder(target, policy, limits, CancelToken(), table, clock=self.target.clock)
         decoder.prefill(prompt.token_ids)
         harvested_s = memory.table.harvest_s if isinstance(memory.table, TimedTable) else 0.0
+        unknown = self._n_unknown()
         committed, cpu_s = _decode(decoder, prompt)
+        run.n_unknown += self._n_unknown() - unknown
         tokens = [token for token, _ in committed]
         kept = committed[: _n_kept(prompt, tokens)]
         if isinstance(memory.table, TimedTable):
@@ -172,6 +175,9 @@ class Bench:
         truth = self._truths.setdefault(_name(prompt), tokens[: len(kept)])
         run.n_differing += max(len(truth), len(kept)) - n_common(truth, tokens[: len(kept)])
         self.target.end_run(prompt, tokens)
+
+    def _n_unknown(self) -> int:
+        return self.target.n_unknown if isinstance(self.target, ReplayTarget) else 0
 
     def _add(
         self,

@@ -9,9 +9,18 @@ from benchmarks.policies import FAMILIES
 from goose_lsp.errors import GooseError
 
 HOW_TO_PLOT = "pip install 'goose-lsp[bench]'"
-# Okabe and Ito's colours, told apart by every kind of colour vision; `goose` takes the first.
-_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-_MARKERS = "osD^vPX*"
+# Colour and marker of what is drawn: Okabe and Ito's colours, told apart by every kind of colour vision.
+_STYLES = {
+    "goose": ("#D55E00", "o"),
+    "goose-paper": ("#0072B2", "s"),
+    "pld": ("#009E73", "D"),
+    "token-recycling": ("#CC79A7", "^"),
+    "isotropic": ("#E69F00", "v"),
+    "sequoia": ("#56B4E9", "P"),
+    "suffix": ("#000000", "X"),
+    "sam-switch": ("#999999", "*"),
+}
+_LABEL_GAP = 0.045  # of the axis
 
 
 def check_matplotlib() -> None:
@@ -39,16 +48,19 @@ def _length_figure(result: dict[str, Any]) -> Any:
     figure = Figure(figsize=(8, 5))
     axes = figure.add_subplot()
     ends, ticks = [], set[int]()
-    for i, (name, by_budget) in enumerate(_ordered(result["macro"])):
+    for name, by_budget in _plotted(result["macro"]):
         points = sorted((int(b), length) for b, length in by_budget.items() if b.isdigit())
-        if name == "plain" or not points:
-            continue
-        axes.plot(*zip(*points, strict=True), color=_colour(i), marker=_MARKERS[i % len(_MARKERS)])
-        ticks.update(budget for budget, _ in points)
-        ends.append((points[-1][1], points[-1][0], name, _colour(i)))
-    for y, (length, budget, name, colour) in zip(_apart([e[0] for e in ends]), ends, strict=True):
-        arrow = {"arrowstyle": "-", "color": colour, "lw": 0.5}
-        axes.annotate(name, (budget, length), (budget * 1.15, y), color=colour, arrowprops=arrow)
+        if points:
+            colour, marker = _STYLES[name]
+            axes.plot(*zip(*points, strict=True), color=colour, marker=marker)
+            ticks.update(budget for budget, _ in points)
+            ends.append((*points[-1], name))
+    gap = _LABEL_GAP * (axes.get_ylim()[1] - axes.get_ylim()[0])
+    heights = apart([length for _, length, _ in ends], gap)
+    for height, (budget, length, name) in zip(heights, ends, strict=True):
+        colour = _STYLES[name][0]
+        style = {"color": colour, "arrowprops": {"arrowstyle": "-", "color": colour, "lw": 0.5}}
+        axes.annotate(name, (budget, length), (budget * 1.25, height), va="center", **style)
     axes.set_xscale("log", base=2)
     axes.set_xticks(sorted(ticks), [str(budget) for budget in sorted(ticks)])
     axes.set_xlabel("budget (draft nodes)")
@@ -61,15 +73,15 @@ def _speedup_figure(result: dict[str, Any]) -> Any:
     from matplotlib.figure import Figure  # noqa: PLC0415  optional
 
     best = result["macro_speedup_budget"]
-    names = [name for name, _ in _ordered(best) if name != "plain"]
+    names = [name for name, _ in reversed(_plotted(best))]
     sets = list(dict.fromkeys(row["set"] for row in result["rows"]))
-    figure = Figure(figsize=(max(6.0, 1.6 * len(sets)), 4.5))
+    figure = Figure(figsize=(max(6.0, 1.8 * len(sets)), 4.5))
     axes = figure.add_subplot()
     width = 0.8 / max(len(names), 1)
     for i, name in enumerate(names):
         bars = [_speedup_of(result, s, name, best[name]) for s in sets]
         places = [x - 0.4 + (i + 0.5) * width for x in range(len(sets))]
-        drawn = axes.bar(places, bars, width, color=_colour(i))
+        drawn = axes.bar(places, bars, width, color=_STYLES[name][0])
         axes.bar_label(drawn, [name] + [""] * (len(sets) - 1), rotation=90, padding=2, fontsize=7)
     axes.axhline(1.0, color="#000000", lw=0.8)
     axes.set_xticks(range(len(sets)), sets, rotation=20)
@@ -89,19 +101,24 @@ def _speedup_of(result: dict[str, Any], set_name: str, policy: str, budget: obje
     return max(found, default=0.0)
 
 
-def _ordered(by_policy: dict[str, Any]) -> list[tuple[str, Any]]:
-    """`goose` first, so that it has its colour in every plot."""
-    return sorted(by_policy.items(), key=lambda item: item[0] != "goose")
+def _plotted(by_policy: dict[str, Any]) -> list[tuple[str, Any]]:
+    """What is drawn, `goose` last and so on top; each policy has its colour in every plot."""
+    return [(name, by_policy[name]) for name in reversed(_STYLES) if name in by_policy]
 
 
-def _colour(i: int) -> str:
-    return _COLOURS[i % len(_COLOURS)]
+def apart(heights: Sequence[float], gap: float) -> list[float]:
+    """The heights moved as little as keeps them `gap` apart, in their order (least squares).
 
-
-def _apart(heights: Sequence[float], gap: float = 0.12) -> list[float]:
-    """The heights moved up as little as keeps labels from lying on each other."""
-    moved = list(heights)
-    lowest = float("-inf")
-    for i in sorted(range(len(moved)), key=lambda i: moved[i]):
-        moved[i] = lowest = max(moved[i], lowest + gap)
-    return moved
+    Less `gap` a place, the new heights may not fall: neighbours that would are averaged.
+    """
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    blocks: list[tuple[float, int]] = []  # mean, size
+    for place, i in enumerate(order):
+        mean, size = heights[i] - place * gap, 1
+        while blocks and blocks[-1][0] > mean:
+            below, n = blocks.pop()
+            mean, size = (mean * size + below * n) / (size + n), size + n
+        blocks.append((mean, size))
+    levels = [mean for mean, size in blocks for _ in range(size)]
+    moved = {i: levels[place] + place * gap for place, i in enumerate(order)}
+    return [moved[i] for i in range(len(heights))]

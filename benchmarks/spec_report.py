@@ -5,9 +5,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+MIN_WIDTH = 132  # columns; a file or a pipe takes as many as the tables need
+
 
 def print_tables(result: dict[str, Any]) -> None:
     console = Console()
+    console.width = max(console.width, MIN_WIDTH)
     console.print(_macro_table(result))
     console.print(_set_table(result))
     console.print(_rest_table(result))

@@ -125,8 +125,8 @@ def _budgets(args: argparse.Namespace) -> list[Budget]:
         budgets = [b if b == AUTO else int(b) for b in str(text).split(",")]
     except ValueError:
         raise GooseError(f"--budgets is {text!r}; wanted are node counts or {AUTO}") from None
-    if any(isinstance(b, int) and b < 1 for b in budgets):
-        raise GooseError(f"--budgets is {text!r}; a budget is at least 1 node")
+    if any(isinstance(b, int) and not 1 <= b <= policies.MAX_NODES for b in budgets):
+        raise GooseError(f"--budgets is {text!r}; a budget is 1 to {policies.MAX_NODES} nodes")
     return budgets
 
 

@@ -54,9 +54,11 @@ def test_a_row_says_all_of_one_run() -> None:
         "speedup": 2.0, "speedup_cpu": 2.0, "draft_share": 0.05, "harvest_share": 0.025,
         "spine_share": 0.4, "branch_share": 0.2, "bonus_share": 0.4,
         "bypass_steps": 3, "continuation_steps": 4, "differing_tokens": 1,
-        "n_prompts": 2, "n_tokens": 250, "n_steps": 100,
+        "n_prompts": 2, "n_tokens": 250, "n_steps": 100, "unknown_row_share": None,
     }  # fmt: skip
-    assert rows_of(results, "replay")[1]["speedup_cpu"] is None
+    ours.n_unknown = 90  # of 800 nodes and 100 roots
+    replayed = rows_of(results, "replay")[1]
+    assert (replayed["speedup_cpu"], replayed["unknown_row_share"]) == (None, 0.1)
 
 
 def test_a_family_shows_its_better_setting_at_every_budget() -> None:

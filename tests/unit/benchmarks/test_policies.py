@@ -4,6 +4,7 @@ from benchmarks import policies
 from benchmarks.policies import (
     AUTO,
     COPY_ONLY,
+    MAX_NODES,
     PLAIN,
     TABLE_ONLY,
     Config,
@@ -63,7 +64,8 @@ def test_every_policy_keeps_its_budget(name: str) -> None:
 
 
 def test_the_published_algorithm_may_borrow_nodes() -> None:
-    assert max_nodes(Config("goose-paper", 60), ()) == 100
+    assert max_nodes(Config("goose-paper", 30), ()) == 50
+    assert max_nodes(Config("goose-paper", 60), ()) == MAX_NODES
     assert max_nodes(Config("goose", 60), ()) == 60
     assert max_nodes(Config("goose", AUTO), COST.table(63)) == 63
     assert isinstance(make_policy(*("plain", Memory(), END_IDS), PLAIN.budget, ()), PlainPolicy)

@@ -65,7 +65,7 @@ def test_a_replay_takes_only_the_sets_and_prompts_asked_for(
     ("flags", "message"),
     [
         (["--budgets", "8,many"], "--budgets is '8,many'"),
-        (["--budgets", "0"], "at least 1 node"),
+        (["--budgets", "0"], "a budget is 1 to 95 nodes"),
         (["--policies", "gander"], "there is no policy gander"),
         (["--policies", "pld", "--budgets", "auto"], "no policy fits these budgets"),
     ],

@@ -52,6 +52,8 @@ def test_a_replay_of_what_was_not_recorded_is_still_plain_decoding() -> None:
     recording, _ = recorded()
     runs = replayed(recording, [PLAIN, Config("isotropic-5", 20), Config("sequoia", 30)])
     assert {run.n_differing for by_config in runs.values() for run in by_config.values()} == {0}
+    assert {by_config[PLAIN].n_unknown for by_config in runs.values()} == {0}
+    assert sum(run.n_unknown for by_config in runs.values() for run in by_config.values()) > 0
 
 
 def test_a_replayed_prompt_stops_where_its_recording_does() -> None:
