@@ -123,9 +123,15 @@ class Stream:
         )
 
 
+Name = tuple[str, tuple[int, ...]]  # set, prompt
+
+
 @dataclass(slots=True)
 class Recording:
-    """Streams, and what a replay has to know of the engine they come from."""
+    """Streams, and what a replay has to know of the engine they come from.
+
+    All but the stream at hand are kept as arrays: a full run sees millions of rows.
+    """
 
     model: str
     dtype: str
@@ -133,19 +139,36 @@ class Recording:
     end_ids: list[int]
     sizes: list[int]  # nodes
     times_ms: list[float]  # T(n) of those sizes
-    streams: list[Stream] = field(default_factory=list)
+    packed: dict[Name, dict[str, npt.NDArray[Any]]] = field(default_factory=dict)
+    _open: Stream | None = None
 
     def find(self, set_name: str, prompt_ids: Sequence[int]) -> Stream | None:
-        wanted = set_name, list(prompt_ids)
-        return next((s for s in self.streams if (s.set_name, s.prompt_ids) == wanted), None)
+        """The prompt's stream, which is at hand until another one is."""
+        name = set_name, tuple(prompt_ids)
+        if self._open is None or _name(self._open) != name:
+            self.put_away()
+            found = self.packed.get(name)
+            self._open = None if found is None else Stream.from_arrays(set_name, found)
+        return self._open
+
+    def start(self, stream: Stream) -> None:
+        """A new stream, at hand until another one is."""
+        self.put_away()
+        self._open = stream
+
+    def put_away(self) -> None:
+        if self._open is not None:
+            self.packed[_name(self._open)] = self._open.to_arrays()
+            self._open = None
 
     def save(self, file: Path) -> None:
         """As one compressed `.npz` without pickles."""
+        self.put_away()
         header = [FORMAT, self.model, self.dtype, self.max_tokens, self.end_ids]
-        header += [self.sizes, self.times_ms, [stream.set_name for stream in self.streams]]
+        header += [self.sizes, self.times_ms, [set_name for set_name, _ in self.packed]]
         arrays = {"header": np.array(json.dumps(header))}
-        for number, stream in enumerate(self.streams):
-            arrays |= {f"{number}/{name}": a for name, a in stream.to_arrays().items()}
+        for number, stream in enumerate(self.packed.values()):
+            arrays |= {f"{number}/{part}": array for part, array in stream.items()}
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary = file.with_name(f"{file.name}.partial")
         with temporary.open("wb") as stream_file:
@@ -157,18 +180,20 @@ class Recording:
         """Raises `GooseError` where the file is missing or not such a recording."""
         try:
             with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
-                version, *values, names = json.loads(str(arrays["header"]))
+                version, *values, set_names = json.loads(str(arrays["header"]))
                 if version != FORMAT:
                     raise GooseError(f"{file} has format {version}, not {FORMAT}; record it anew")
-                streams = [
-                    Stream.from_arrays(name, _part(arrays, number))
-                    for number, name in enumerate(names)
-                ]
+                recording = cls(*values)
+                for number, set_name in enumerate(set_names):
+                    part = _part(arrays, number)
+                    recording.packed[set_name, tuple(part["prompt_ids"].tolist())] = part
         except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
             raise GooseError(f"{file} is no recording: {error}") from None
-        recording = cls(*values)
-        recording.streams = streams
         return recording
+
+
+def _name(stream: Stream) -> Name:
+    return stream.set_name, tuple(stream.prompt_ids)
 
 
 def _part(arrays: Any, number: int) -> dict[str, npt.NDArray[Any]]:

@@ -57,7 +57,7 @@ class LiveTarget(Target):
         stream = self.recording.find(prompt.set_name, prompt.token_ids)
         if stream is None:
             stream = self._new_stream(prompt, self.recording)
-            self.recording.streams.append(stream)
+            self.recording.start(stream)
         # Where a run left plain decoding's path, its rows belong to another text.
         n_valid = len(prompt.token_ids) + n_common(list(token_ids), stream.choices)
         for n_context, tree, scored in self._passes:
@@ -141,7 +141,13 @@ def replay_prompts(recording: Recording) -> list[Prompt]:
     def stop_after(n_tokens: int, token_ids: Sequence[int]) -> bool:
         return len(token_ids) >= n_tokens
 
+    recording.put_away()
     return [
-        Prompt(s.set_name, s.prompt_ids, s.max_new_tokens, partial(stop_after, len(s.choices)))
-        for s in recording.streams
+        Prompt(
+            set_name,
+            list(prompt_ids),
+            int(arrays["numbers"][0]),
+            partial(stop_after, len(arrays["choices"])),
+        )
+        for (set_name, prompt_ids), arrays in recording.packed.items()
     ]

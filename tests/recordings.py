@@ -44,12 +44,16 @@ def live_bench(target: LiveTarget | None = None, *, is_cold: bool = False) -> Be
     return Bench(target or live_target(), END_IDS, COST.table(63), is_cold=is_cold)
 
 
+def new_recording(target: LiveTarget) -> Recording:
+    sizes, times = list(COST.sizes), list(COST.times_ms)
+    return Recording("tiny", "int8", target.max_tokens, sorted(END_IDS), sizes, times)
+
+
 @cache
 def recorded() -> tuple[Recording, dict[str, dict[Config, Run]]]:
     """The recording of all of `CONFIGS` on `PROMPTS`, and what came out live."""
     target = live_target()
-    sizes, times = list(COST.sizes), list(COST.times_ms)
-    target.recording = Recording("tiny", "int8", target.max_tokens, sorted(END_IDS), sizes, times)
+    target.recording = new_recording(target)
     bench = live_bench(target)
     results = {name: bench.run_set(prompts, CONFIGS) for name, prompts in PROMPTS.items()}
     return target.recording, results

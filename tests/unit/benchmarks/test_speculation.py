@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,16 @@ from benchmarks.policies import COPY_ONLY, PLAIN, TABLE_ONLY, Config
 from benchmarks.prompts import RANDOM_SET, Prompt
 from benchmarks.speculation import Stage, main, run_all
 from benchmarks.streams import Recording
-from tests.recordings import COST, END_IDS, PROMPTS, counts, live_target, recorded, replayed
+from tests.recordings import (
+    COST,
+    END_IDS,
+    PROMPTS,
+    counts,
+    live_target,
+    new_recording,
+    recorded,
+    replayed,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -98,8 +106,7 @@ def test_the_sources_alone_run_with_the_nodes_they_had_in_the_tree() -> None:
 
 
 def test_a_live_run_saves_what_a_replay_needs(tmp_path: Path) -> None:
-    empty = replace(recorded()[0], streams=[])
     configs = [PLAIN, Config("goose", 6)]
     file = tmp_path / "streams.npz"
-    live = run_all(stage(empty), configs, is_cold=False, record=file)
+    live = run_all(stage(new_recording(live_target())), configs, is_cold=False, record=file)
     assert counts(replayed(Recording.load(file), configs)) == counts(live)

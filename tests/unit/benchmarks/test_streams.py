@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,16 +66,20 @@ def test_a_recorded_tree_is_answered_as_the_target_did(n_context: int, tree: Dra
 
 def test_a_recording_comes_back_from_its_file_unchanged(tmp_path: Path) -> None:
     tree = DraftTree((3, 10, 99, 98), (-1, 0, 0, 2))
-    first, second = stream(), stream()
+    first, second = stream(), replace(stream(), set_name="gsm8k")
     first.add(3, tree, scored(tree))
     first.prompt_start, first.prompt_rows = 1, [scored(chain(2, [3]))]
-    recording = Recording("m", "int8", 128, [0, 7], [1, 8], [1.0, 1.5], [first, second])
+    recording = Recording("m", "int8", 128, [0, 7], [1, 8], [1.0, 1.5])
+    recording.start(first)
+    recording.start(second)
     recording.save(tmp_path / "out" / "streams")
     loaded = Recording.load(tmp_path / "out" / "streams")
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["streams"]
     assert (loaded.model, loaded.max_tokens, loaded.end_ids) == ("m", 128, [0, 7])
     assert (loaded.sizes, loaded.times_ms) == ([1, 8], [1.0, 1.5])
-    for before, after in zip(recording.streams, loaded.streams, strict=True):
+    for before in (first, second):
+        after = loaded.find(before.set_name, before.prompt_ids)
+        assert after is not None
         assert before.memo == after.memo
         arrays = after.to_arrays()
         for name, array in before.to_arrays().items():
@@ -82,10 +87,15 @@ def test_a_recording_comes_back_from_its_file_unchanged(tmp_path: Path) -> None:
 
 
 def test_a_stream_is_found_by_its_set_and_prompt() -> None:
-    one = stream()
-    recording = Recording("m", "int8", 128, [0], [1], [1.0], [one])
+    one, tree = stream(), chain(3, [10])
+    recording = Recording("m", "int8", 128, [0], [1], [1.0])
+    recording.start(one)
+    one.add(3, tree, scored(tree))
     assert recording.find("mbpp", [1, 2, 3]) is one
     assert recording.find("gsm8k", [1, 2, 3]) is None
+    again = recording.find("mbpp", [1, 2, 3])
+    assert again is not None
+    assert again.memo == one.memo
 
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 broken"])
