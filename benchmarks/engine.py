@@ -39,8 +39,7 @@ from goose_lsp.config import load_settings
 from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.budget import StepCost
 from goose_lsp.draft.drafter import Drafter
-from goose_lsp.draft.estimate import Estimator
-from goose_lsp.draft.policy import PlainPolicy, Policy
+from goose_lsp.draft.policy import Memory, PlainPolicy, Policy
 from goose_lsp.draft.tree import chain
 from goose_lsp.engine.catalog import resolve_model
 from goose_lsp.engine.cost import N_CONTEXT, SIZES
@@ -86,8 +85,7 @@ class Bench:
         self.model = model
         self.target = target
         self.cost_table = cost.table(SIZES[-1] - 1)
-        self.table = AdjacencyTable()
-        self.estimator = Estimator()
+        self.memory = Memory()
         self.limits = DecodeLimits(max_new, len(self.cost_table) - 1, model.tokenizer.control_ids)
         self.plain, self.goose = Run(), Run()
         self.n_differing = self.n_compared = 0
@@ -95,8 +93,8 @@ class Bench:
 
     def prompt(self, token_ids: list[int], llamacpp: peers.LlamaCpp | None) -> None:
         ends = self.limits.end_ids
-        drafter = Drafter(self.table, self.estimator, ends.__contains__, cost_table=self.cost_table)
-        drafted, stats = self._decode(token_ids, drafter, self.table, self.goose)
+        drafter = Drafter(self.memory, ends, self.cost_table)
+        drafted, stats = self._decode(token_ids, drafter, self.memory.table, self.goose)
         if stats.n_steps:
             self.budgets.append(stats.n_drafted / stats.n_steps)
         plain, _ = self._decode(token_ids, PlainPolicy(), None, self.plain)

@@ -11,8 +11,7 @@ from goose_lsp.config import Settings
 from goose_lsp.daemon.completer import Ask
 from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.drafter import Drafter
-from goose_lsp.draft.estimate import Estimator
-from goose_lsp.draft.policy import PlainPolicy, Policy
+from goose_lsp.draft.policy import Memory, PlainPolicy, Policy
 from goose_lsp.draft.tree import Origin
 from goose_lsp.engine.catalog import resolve_model
 from goose_lsp.engine.cost import LiveCost, PriceBook
@@ -30,14 +29,6 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Learned:
-    """What drafting has learned; survives requests."""
-
-    table: AdjacencyTable = field(default_factory=AdjacencyTable)
-    estimator: Estimator = field(default_factory=Estimator)
-
-
-@dataclass(slots=True)
 class ModelCompleter:
     """A loaded model with everything needed to complete text at a cursor."""
 
@@ -46,7 +37,7 @@ class ModelCompleter:
     tokenizer: Tokenizer
     cost: LiveCost
     settings: Settings
-    learned: Learned = field(default_factory=Learned)
+    memory: Memory = field(default_factory=Memory)
     governor: Governor = field(default_factory=lambda: Governor(1))
 
     def complete(self, ask: Ask, cancel: CancelToken) -> Completion:
@@ -69,10 +60,10 @@ class ModelCompleter:
     def _decoder(
         self, policy_name: str, max_new_tokens: int, cancel: CancelToken, *, is_isolated: bool
     ) -> Decoder:
-        learned = self.learned
+        memory = self.memory
         if is_isolated:
             self.target.clear()
-            learned = Learned()
+            memory = Memory()
         end_ids = self.tokenizer.control_ids
         # An isolated request draws on nothing that was seen before, live prices included.
         step_cost = self.cost.prices.step if is_isolated else self.cost.step_cost()
@@ -81,10 +72,8 @@ class ModelCompleter:
         policy: Policy = PlainPolicy()
         if policy_name != "plain":
             cost_table = () if self.settings.draft.max_nodes else step_cost.table(max_nodes)
-            policy = Drafter(
-                learned.table, learned.estimator, end_ids.__contains__, cost_table=cost_table
-            )
-        table = learned.table if policy_name != "plain" else None
+            policy = Drafter(memory, end_ids, cost_table)
+        table = memory.table if policy_name != "plain" else None
         limits = DecodeLimits(max_new_tokens, max_nodes, end_ids)
         return Decoder(self.target, policy, limits, cancel, table, self._after_step)
 
@@ -170,7 +159,7 @@ def load_completer(settings: Settings) -> ModelCompleter:
         model.tokenizer,
         LiveCost(prices),
         settings,
-        Learned(table=table),
+        Memory(table),
         Governor(n_threads),
     )
 

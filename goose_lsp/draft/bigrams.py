@@ -1,17 +1,42 @@
-"""Adjacency memory: which tokens the target itself wanted after a pair of tokens, or after one.
+"""Adjacency memory: which tokens the target itself wanted after a few tokens.
 
-Filled from the target's logits at every verified node, accepted or rejected, and at the prompt.
+Filled from the target's logits at every verified node, accepted or rejected, and at the prompt. Three tiers:
+keyed by the last three tokens, by the last two, and by the last alone. Every tier is a fixed table of small
+buckets in which the row written longest ago makes room.
 """
 
+import logging
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from goose_lsp.compiled import kernel
 from goose_lsp.errors import GooseError
 
-NO_TOKEN = -1  # as `previous`: unknown
+log = logging.getLogger(__name__)
+
+NO_TOKEN = -1  # as an earlier token: unknown
+N_TIERS = 3  # tier 0: the token alone; 1: a pair; 2: three tokens
+WAYS = 4  # rows of a bucket
+_FREE = -1
+_FACTORS = (-7046029254386353131, 6364136223846793005, 1442695040888963407)
+_FORMAT = 1
+
+
+class Rows(NamedTuple):
+    """All tiers; tier t owns rows [starts[t], starts[t + 1])."""
+
+    starts: npt.NDArray[np.int64]  # [N_TIERS + 1], multiples of WAYS · a power of two
+    keys: npt.NDArray[np.int64]  # [rows]; -1: free
+    stamps: npt.NDArray[np.int64]  # [rows]: when it was written
+    token_ids: npt.NDArray[np.int32]  # [rows, k], best first
+    probabilities: npt.NDArray[np.float32]  # [rows, k]; 0: column unused
+    clock: npt.NDArray[np.int64]  # [1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,46 +45,95 @@ class Successors:
 
     token_ids: list[int]
     probabilities: list[float]
-    is_pair: bool  # keyed by (previous, current); otherwise by the current token alone
+    is_pair: bool  # keyed by more than the current token alone
 
 
-class _Tier:
-    """Rows of successors under integer keys, bounded: the oldest key makes room."""
+@kernel
+def key_of(tier: int, before: int, previous: int, current: int) -> int:
+    """A digest of the tokens a tier looks at, never negative; equal keys of different tokens are rare."""
+    key = np.int64(current) * _FACTORS[0]
+    if tier > 0:
+        key = (key ^ (key >> 31)) + np.int64(previous) * _FACTORS[1]
+    if tier > 1:
+        key = (key ^ (key >> 29)) + np.int64(before) * _FACTORS[2]
+    key ^= key >> 32
+    return key & 0x7FFFFFFFFFFFFFFF
 
-    def __init__(self, max_rows: int, k: int) -> None:
-        self.token_ids = np.zeros((max_rows, k), dtype=np.int32)
-        self.probabilities = np.zeros((max_rows, k), dtype=np.float32)
-        self._keys: list[int] = []  # row → key
-        self._rows: dict[int, int] = {}
-        self._next_victim = 0
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def row_of(self, key: int) -> int | None:
-        return self._rows.get(key)
-
-    def claim(self, key: int) -> int:
-        """The key's row, made if needed."""
-        row = self._rows.get(key)
-        if row is not None:
+@kernel
+def find_row(rows: Rows, tier: int, before: int, previous: int, current: int) -> int:
+    """The row of these tokens in a tier, or -1."""
+    key = key_of(tier, before, previous, current)
+    first = _bucket(rows, tier, key)
+    for row in range(first, first + WAYS):
+        if rows.keys[row] == key:
             return row
-        if len(self._keys) < len(self.token_ids):
-            row = len(self._keys)
-            self._keys.append(key)
-        else:
-            row = self._next_victim
-            self._next_victim = (row + 1) % len(self._keys)
-            del self._rows[self._keys[row]]
-            self._keys[row] = key
-        self._rows[key] = row
-        return row
+    return -1
+
+
+@kernel
+def best_row(rows: Rows, before: int, previous: int, current: int) -> tuple[int, int]:
+    """(row, tier) of the longest tokens known; (-1, 0) for none."""
+    if before != NO_TOKEN and previous != NO_TOKEN:
+        row = find_row(rows, 2, before, previous, current)
+        if row >= 0:
+            return row, 2
+    if previous != NO_TOKEN:
+        row = find_row(rows, 1, before, previous, current)
+        if row >= 0:
+            return row, 1
+    return find_row(rows, 0, before, previous, current), 0
+
+
+@kernel
+def harvest_rows(rows: Rows, contexts: Any, top_ids: Any, top_probabilities: Any) -> None:
+    """Write the successors of every context [T, 3] (before, previous, current); later ones win.
+
+    Rows without probabilities teach nothing.
+    """
+    width = min(top_ids.shape[1], rows.token_ids.shape[1])
+    for i in range(len(contexts)):
+        if top_probabilities[i, 0] <= 0.0:
+            continue
+        before, previous, current = contexts[i, 0], contexts[i, 1], contexts[i, 2]
+        n_tiers = 1 if previous == NO_TOKEN else 2 if before == NO_TOKEN else 3
+        for tier in range(n_tiers):
+            row = _claim(rows, tier, key_of(tier, before, previous, current))
+            for column in range(rows.token_ids.shape[1]):
+                if column < width:
+                    rows.token_ids[row, column] = top_ids[i, column]
+                    rows.probabilities[row, column] = top_probabilities[i, column]
+                else:
+                    rows.probabilities[row, column] = 0.0
+
+
+@kernel
+def _bucket(rows: Rows, tier: int, key: int) -> int:
+    n_buckets = (rows.starts[tier + 1] - rows.starts[tier]) // WAYS
+    return rows.starts[tier] + ((key >> 7) & (n_buckets - 1)) * WAYS
+
+
+@kernel
+def _claim(rows: Rows, tier: int, key: int) -> int:
+    """The key's row; a new key takes a free one of its bucket, or the one written longest ago."""
+    first = _bucket(rows, tier, key)
+    oldest = first
+    rows.clock[0] += 1
+    for row in range(first, first + WAYS):
+        if rows.keys[row] == key:
+            rows.stamps[row] = rows.clock[0]
+            return row
+        if rows.stamps[row] < rows.stamps[oldest]:
+            oldest = row
+    rows.keys[oldest] = key
+    rows.stamps[oldest] = rows.clock[0]
+    return oldest
 
 
 class AdjacencyTable:
-    """Two bounded tiers: (previous, current) → successors, and current → successors as fallback.
+    """The tiers with their sizes. Owned by the inference thread.
 
-    Memory: `max_pairs` + `max_tokens` rows of 8·k bytes, plus about 120 bytes per key.
+    Memory: 24 + 8·k bytes a row, of `max_tokens` + 2 · `max_pairs` rows, rounded up to powers of two.
     """
 
     def __init__(self, k: int = 8, max_pairs: int = 1 << 17, max_tokens: int = 1 << 16) -> None:
@@ -68,11 +142,21 @@ class AdjacencyTable:
                 f"k={k}, max_pairs={max_pairs}, max_tokens={max_tokens}: all must be ≥ 1"
             )
         self.k = k
-        self._pairs = _Tier(max_pairs, k)
-        self._tokens = _Tier(max_tokens, k)
+        sizes = [1 << max(2, (n - 1).bit_length()) for n in (max_tokens, max_pairs, max_pairs)]
+        n_rows = sum(sizes)
+        self.rows = Rows(
+            np.cumsum([0, *sizes], dtype=np.int64),
+            np.full(n_rows, _FREE, np.int64),
+            np.zeros(n_rows, np.int64),
+            np.zeros((n_rows, k), np.int32),
+            np.zeros((n_rows, k), np.float32),
+            np.zeros(1, np.int64),
+        )
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        """Pairs known."""
+        start, end = self.rows.starts[1:3]
+        return int((self.rows.keys[start:end] != _FREE).sum())
 
     def harvest(
         self,
@@ -80,58 +164,72 @@ class AdjacencyTable:
         current: Sequence[int],
         top_ids: npt.NDArray[np.int_],
         top_probabilities: npt.NDArray[np.float32],
+        before: Sequence[int] | None = None,
     ) -> None:
         """Remember the target's top successors at T positions; later positions win.
 
-        `top_ids` and `top_probabilities` are [T, ≥ 1], best first, cut or padded to k columns;
-        `previous[i]` may be `NO_TOKEN`.
+        `top_ids` and `top_probabilities` are [T, ≥ 1], best first, cut or padded to k columns. The three
+        lists hold each position's last tokens, `NO_TOKEN` where unknown.
         """
-        if not len(previous) == len(current) == len(top_ids) == len(top_probabilities):
-            raise GooseError("harvest: the four columns differ in length")
-        width = min(self.k, top_ids.shape[1]) if len(top_ids) else 0
-        token_rows = [self._tokens.claim(token) for token in current]
-        pair_positions = [i for i, token in enumerate(previous) if token != NO_TOKEN]
-        pair_rows = [self._pairs.claim(_pair_key(previous[i], current[i])) for i in pair_positions]
-        _write(self._tokens, token_rows, top_ids, top_probabilities, width)
-        _write(
-            self._pairs,
-            pair_rows,
-            top_ids[pair_positions],
-            top_probabilities[pair_positions],
-            width,
-        )
+        before = [NO_TOKEN] * len(current) if before is None else before
+        columns = (before, previous, current, top_ids, top_probabilities)
+        if len({len(column) for column in columns}) > 1:
+            raise GooseError("harvest: the columns differ in length")
+        if len(current):
+            contexts = np.array((before, previous, current), dtype=np.int64).T.copy()
+            ids = np.ascontiguousarray(top_ids, dtype=np.int64)
+            harvest_rows(self.rows, contexts, ids, np.ascontiguousarray(top_probabilities))
 
-    def successors(self, previous: int, current: int) -> Successors | None:
-        """What followed the pair, else what followed the token alone, else None."""
-        row = self._pairs.row_of(_pair_key(previous, current)) if previous != NO_TOKEN else None
-        tier = self._pairs
-        if row is None:
-            tier, row = self._tokens, self._tokens.row_of(current)
-        if row is None:
+    def successors(self, previous: int, current: int, before: int = NO_TOKEN) -> Successors | None:
+        """What followed the longest of these contexts that is known, or None."""
+        row, tier = best_row(self.rows, before, previous, current)
+        if row < 0:
             return None
-        probabilities = tier.probabilities[row].tolist()
+        probabilities = self.rows.probabilities[row].tolist()
         n = sum(p > 0.0 for p in probabilities)  # unused columns are zero
-        return Successors(
-            tier.token_ids[row, :n].tolist(), probabilities[:n], is_pair=tier is self._pairs
-        )
+        return Successors(self.rows.token_ids[row, :n].tolist(), probabilities[:n], tier > 0)
 
+    def save(self, file: Path) -> None:
+        """Write the rows in use, atomically; raises `OSError`."""
+        used = np.flatnonzero(self.rows.keys != _FREE)
+        arrays: dict[str, Any] = {"format": np.array(_FORMAT), "rows": used}
+        arrays["starts"], arrays["clock"] = self.rows.starts, self.rows.clock
+        for name in ("keys", "stamps", "token_ids", "probabilities"):
+            arrays[name] = getattr(self.rows, name)[used]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        making = file.with_name(f"{file.name}.{os.getpid()}")
+        with making.open("wb") as stream:
+            np.savez_compressed(stream, **arrays)
+        making.replace(file)
 
-def _pair_key(previous: int, current: int) -> int:
-    return previous << 32 | current
+    def load(self, file: Path, n_vocab: int) -> bool:
+        """Take over what `save` wrote; False, and an unchanged table, where there is nothing sound."""
+        try:
+            with np.load(file, allow_pickle=False) as kept:
+                arrays = {name: kept[name] for name in kept.files}
+            self._take(arrays, n_vocab)
+        except FileNotFoundError:
+            return False
+        except Exception as error:  # noqa: BLE001  a damaged archive fails in any of a dozen ways
+            log.warning("%s is damaged and is not used: %r", file, error)
+            return False
+        return True
 
-
-def _write(
-    tier: _Tier,
-    rows: list[int],
-    top_ids: npt.NDArray[np.int_],
-    top_probabilities: npt.NDArray[np.float32],
-    width: int,
-) -> None:
-    # numpy leaves the winner among repeated rows undefined, so only each row's last position is written.
-    last = {row: position for position, row in enumerate(rows)}
-    if not last:
-        return
-    targets, positions = list(last), list(last.values())
-    tier.token_ids[targets, :width] = top_ids[positions, :width]
-    tier.probabilities[targets, :width] = top_probabilities[positions, :width]
-    tier.probabilities[targets, width:] = 0.0
+    def _take(self, arrays: dict[str, Any], n_vocab: int) -> None:
+        used, ids, shares = arrays["rows"], arrays["token_ids"], arrays["probabilities"]
+        if int(arrays["format"]) != _FORMAT or not np.array_equal(
+            arrays["starts"], self.rows.starts
+        ):
+            raise ValueError("another format or other sizes")
+        if ids.shape != (len(used), self.k) or ids.shape != shares.shape:
+            raise ValueError("columns of different lengths")
+        if len(used) and not (used.min() >= 0 and used.max() < len(self.rows.keys)):
+            raise ValueError("rows out of range")
+        if len(used) and not (ids.min() >= 0 and ids.max() < n_vocab and np.isfinite(shares).all()):
+            raise ValueError("tokens out of range")
+        keys, stamps = arrays["keys"].astype(np.int64), arrays["stamps"].astype(np.int64)
+        if not (len(keys) == len(stamps) == len(used)) or (len(keys) and keys.min() < 0):
+            raise ValueError("keys that are none")
+        self.rows.keys[used], self.rows.stamps[used] = keys, stamps
+        self.rows.token_ids[used], self.rows.probabilities[used] = ids, shares
+        self.rows.clock[0] = max(int(arrays["clock"][0]), int(stamps.max(initial=0)))

@@ -1,131 +1,109 @@
 """The policy `goose`: copies and adjacency, priced by learned estimates, grown into one tree."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
 from goose_lsp.draft.accept import Acceptance
-from goose_lsp.draft.bigrams import NO_TOKEN, AdjacencyTable, Successors
 from goose_lsp.draft.budget import best_n_nodes
-from goose_lsp.draft.copy_source import MAX_MATCH_LEN, CopySource
-from goose_lsp.draft.estimate import Agreement, Cell, Estimator
-from goose_lsp.draft.spine import Edge, grow, spine_first
+from goose_lsp.draft.candidates import Scratch, Sources, new_scratch
+from goose_lsp.draft.growth import Grown, grow, learn, new_grown
+from goose_lsp.draft.policy import Memory
+from goose_lsp.draft.recall import Recall
 from goose_lsp.draft.tree import DraftTree, Origin
 
-# Deeper than any copy that pays on this kind of budget; bounds the work per step.
+# Deeper than any copy that pays; bounds the work per step.
 MAX_DEPTH = 64
-
-
-@dataclass(frozen=True, slots=True)
-class _Copying:
-    """Where a copied node's own continuation starts, and how long the copy has held."""
-
-    next_idx: int
-    effective_len: int
-    is_unanimous: bool
-
-    def one_further(self) -> "_Copying":
-        return _Copying(self.next_idx + 1, self.effective_len + 1, self.is_unanimous)
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """The sources' candidates at one node, each with the cell that knows how likely it is."""
-
-    copied: int | None
-    copy_cell: Cell | None
-    going_on: _Copying | None  # state of the copied token's node
-    ranked: list[tuple[int, Cell]]
+# Nodes of a draft, at most.
+MAX_NODES = 95
 
 
 @dataclass(slots=True)
 class Drafter:
-    """Drafts for one request; the table and the estimates outlive it."""
+    """Drafts for one request; the memory outlives it."""
 
-    table: AdjacencyTable
-    estimator: Estimator
-    is_final: Callable[[int], bool]  # tokens after which nothing is drafted
+    memory: Memory
+    end_ids: Collection[int]  # tokens after which nothing is drafted
     # T for 1, 2, … nodes: the budget maximises tokens per ms. Empty: all of `max_nodes` is spent.
     cost_table: Sequence[float] = ()
-    copies: CopySource = field(default_factory=CopySource)
-    context: list[int] = field(default_factory=list)
+    use_copies: bool = True
+    use_table: bool = True
+    context: Recall = field(default_factory=Recall)
+    _grown: Grown = field(default_factory=lambda: new_grown(MAX_NODES))
+    _scratch: Scratch = field(default_factory=new_scratch)
 
     def extend(self, token_ids: Sequence[int]) -> None:
         """Take tokens that are now part of the context."""
+        if not len(self.context):
+            self.memory.begin(token_ids)
+        else:
+            self.memory.go_on(token_ids)
         self.context.extend(token_ids)
-        self.copies.extend(token_ids)
 
     def draft(self, max_nodes: int, max_depth: int) -> DraftTree:
         """A tree for the context, whose last token is its root."""
-        growth = grow(self.context[-1], self, max_nodes, min(max_depth, MAX_DEPTH), self.is_final)
-        n_nodes = max_nodes
+        grown = self._grown
+        limits = (min(max_nodes, MAX_NODES), min(max_depth, MAX_DEPTH))
         if self.cost_table:
-            n_nodes = best_n_nodes(growth.values[1:], self.cost_table)
-        return spine_first(growth, n_nodes)
-
-    def edges(self, path: list[int], state: object) -> Iterator[Edge]:
-        """The copied token and the table's successors in order of estimated acceptance."""
-        view = self._view(path, state)
-        edges = [Edge(token, cell.estimate(), Origin.BRANCH) for token, cell in view.ranked]
-        if view.copied is not None and view.copy_cell is not None:
-            probability = view.copy_cell.estimate()
-            edges.append(Edge(view.copied, probability, Origin.SPINE, view.going_on))
-        edges.sort(key=lambda edge: -edge.probability)
-        return iter(edges)
+            limits = (min(limits[0], len(self.cost_table) - 1), limits[1])
+        n = grow(self._sources(), self.memory.cells, self._finals(), limits, grown, self._scratch)
+        if self.cost_table:
+            n = 1 + best_n_nodes(grown.values[1:n].tolist(), self.cost_table)
+        return spine_first(grown, n)
 
     def learn(self, tree: DraftTree, acceptance: Acceptance) -> None:
         """Score every source at every node the walk visited; call before the context grows."""
-        path: list[int] = []
-        state: object = None
-        for truth in [*(tree.token_ids[n] for n in acceptance.nodes), acceptance.bonus_token]:
-            view = self._view(path, state)
-            if view.copy_cell is not None:
-                view.copy_cell.update(is_hit=view.copied == truth)
-            for token, cell in view.ranked:
-                cell.update(is_hit=token == truth)
-            state = view.going_on if view.copied == truth else None
-            path.append(truth)
+        accepted = [tree.token_ids[node] for node in acceptance.nodes]
+        truth = np.array([*accepted, acceptance.bonus_token], np.int32)
+        learn(self._sources(), self.memory.cells, truth, self._grown, self._scratch)
 
-    def _view(self, path: list[int], state: object) -> "_View":
-        """What every source says after the context followed by `path`."""
-        tail = self._tail(path)
-        copying = state if isinstance(state, _Copying) else self._match(tail)
-        copied = self.copies.token_at(copying.next_idx) if copying else None
-        successors = self._successors(tail)
-        ranked = self._ranked(successors, copied) if successors else []
-        if copying is None or copied is None:
-            return _View(None, None, None, ranked)
-        cell = self._copy_cell(copying, copied, successors)
-        return _View(copied, cell, copying.one_further(), ranked)
-
-    def _tail(self, path: list[int]) -> list[int]:
-        """The last tokens of context + path, enough for the longest match."""
-        missing = MAX_MATCH_LEN - len(path)
-        return [*self.context[-missing:], *path] if missing > 0 else path[-MAX_MATCH_LEN:]
-
-    def _match(self, tail: list[int]) -> _Copying | None:
-        match = self.copies.match(tail)
-        return _Copying(match.next_idx, match.match_len, match.is_unanimous) if match else None
-
-    def _successors(self, tail: list[int]) -> Successors | None:
-        return self.table.successors(tail[-2] if len(tail) > 1 else NO_TOKEN, tail[-1])
-
-    def _copy_cell(self, copying: _Copying, copied: int, successors: Successors | None) -> Cell:
-        agreement = Agreement.ABSENT
-        if successors is not None and copied in successors.token_ids:
-            is_top = successors.token_ids[0] == copied
-            agreement = Agreement.TOP if is_top else Agreement.LISTED
-        return self.estimator.copy_cell(copying.effective_len, copying.is_unanimous, agreement)
-
-    def _ranked(self, successors: Successors, copied: int | None) -> list[tuple[int, Cell]]:
-        """The table's candidates, best first, without the token that the copy already proposes."""
-        pairs = zip(successors.token_ids, successors.probabilities, strict=True)
-        others = [(token, probability) for token, probability in pairs if token != copied]
-        cell_of, is_pair, has_copy = (
-            self.estimator.table_cell,
-            successors.is_pair,
-            copied is not None,
+    def _sources(self) -> Sources:
+        memory = self.memory
+        return Sources(
+            self.context.text,
+            memory.earlier.text,
+            memory.table.rows,
+            self.use_copies,
+            self.use_table,
         )
-        return [
-            (token, cell_of(is_pair, rank, probability, has_copy))
-            for rank, (token, probability) in enumerate(others)
-        ]
+
+    def _finals(self) -> npt.NDArray[np.int64]:
+        return np.array(sorted(self.end_ids), np.int64)
+
+
+def spine_first(grown: Grown, n: int) -> DraftTree:
+    """The first n nodes as a tree whose longest all-copied path comes directly after the root.
+
+    Laid so, accepting only the spine leaves the KV rows where they already are.
+    """
+    tokens, parents, depths, is_copied = (column[:n].tolist() for column in grown[:4])
+    spine = _spine(parents, depths, is_copied)
+    on_spine = set(spine)
+    order = [0, *spine, *(node for node in range(1, n) if node not in on_spine)]
+    place = {node: i for i, node in enumerate(order)}
+    place[-1] = -1
+    origins = [Origin.SPINE if copied else Origin.BRANCH for copied in is_copied]
+    origins[0] = Origin.MODEL
+    return DraftTree(
+        tuple(tokens[node] for node in order),
+        tuple(place[parents[node]] for node in order),
+        tuple(origins[node] for node in order),
+    )
+
+
+def _spine(parents: list[int], depths: list[int], is_copied: list[bool]) -> list[int]:
+    """Nodes of the deepest path from the root made of copied tokens alone, in order of depth."""
+    deepest, on_trunk = 0, {0}
+    for node in range(1, len(parents)):
+        if is_copied[node] and parents[node] in on_trunk:
+            on_trunk.add(node)
+            if depths[node] > depths[deepest]:
+                deepest = node
+    spine: list[int] = []
+    while deepest > 0:
+        spine.append(deepest)
+        deepest = parents[deepest]
+    spine.reverse()
+    return spine

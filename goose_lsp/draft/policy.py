@@ -6,7 +6,8 @@ from typing import Protocol
 
 from goose_lsp.draft.accept import Acceptance
 from goose_lsp.draft.bigrams import AdjacencyTable
-from goose_lsp.draft.estimate import Estimator
+from goose_lsp.draft.candidates import Cells, new_cells
+from goose_lsp.draft.recall import MAX_MATCH_LEN, NO_TOKEN, Recall
 from goose_lsp.draft.tree import DraftTree, chain
 
 
@@ -49,8 +50,29 @@ class Memory:
     """What drafting has learned of one model; survives requests. `extras` are baselines' own."""
 
     table: AdjacencyTable = field(default_factory=AdjacencyTable)
-    estimator: Estimator = field(default_factory=Estimator)
+    cells: Cells = field(default_factory=new_cells)
+    earlier: Recall = field(
+        default_factory=Recall
+    )  # what earlier requests held that the present one lacks
     extras: dict[str, object] = field(default_factory=dict)
+    _context: list[int] = field(default_factory=list)
+
+    def begin(self, prompt_ids: Sequence[int]) -> None:
+        """A request begins: what the last one held beyond their common start becomes an earlier text."""
+        n = 0
+        for old, new in zip(self._context, prompt_ids, strict=False):
+            if old != new:
+                break
+            n += 1
+        # A few shared tokens lead into it, so that a match finds the place.
+        lost = self._context[max(0, n - MAX_MATCH_LEN) :] if n < len(self._context) else []
+        if lost:
+            self.earlier.extend([*lost, NO_TOKEN])
+        self._context = list(prompt_ids)
+
+    def go_on(self, token_ids: Sequence[int]) -> None:
+        """The request's context has grown."""
+        self._context.extend(token_ids)
 
 
 IsFinal = Callable[[int], bool]  # whether nothing is drafted after a token

@@ -72,16 +72,10 @@ class Decoder:
         self.stats.n_prefilled = len(prompt_ids) - self.target.reuse(body)
         n_scored = self.limits.n_harvested if self.table is not None else 0
         for start, scored in self.target.prefill(body, self.cancel, n_scored):
-            self._harvest(
-                [
-                    NO_TOKEN if i == 0 else body[i - 1]
-                    for i in range(start, start + len(scored.choices))
-                ],
-                body[start : start + len(scored.choices)],
-                scored,
-            )
+            known = [NO_TOKEN, NO_TOKEN, *body[: start + len(scored.choices)]]
+            self._harvest(known[start:-2], known[start + 1 : -1], known[start + 2 :], scored)
         self.policy.extend(prompt_ids)
-        self._previous = body[-1] if body else NO_TOKEN
+        self._last = [NO_TOKEN, NO_TOKEN, *body][-2:]
         self.stats.prefill_s = self.clock() - started
 
     def steps(self) -> Iterator[list[tuple[int, Origin]]]:
@@ -115,22 +109,28 @@ class Decoder:
         self.target.commit(tree, acceptance.nodes)
         # Before the harvest: afterwards the table holds this step's answers and would score itself on them.
         self.policy.learn(tree, acceptance)
-        self._harvest(
-            [self._previous, *(tree.token_ids[parent] for parent in tree.parents[1:])],
-            tree.token_ids,
-            scored,
-        )
+        self._harvest(*self._contexts(tree), scored)
         accepted = [tree.token_ids[node] for node in acceptance.nodes]
         self.policy.extend([*accepted, acceptance.bonus_token])
-        self._previous = accepted[-1] if accepted else tree.token_ids[0]
+        self._last = [*self._last, tree.token_ids[0], *accepted][-2:]
         self.stats.n_steps += 1
         self.stats.n_drafted += len(tree) - 1
         self.stats.n_accepted += len(accepted)
         return acceptance
 
-    def _harvest(self, previous: list[int], current: Sequence[int], scored: Scored) -> None:
+    def _contexts(self, tree: DraftTree) -> tuple[list[int], list[int], Sequence[int]]:
+        """For every node the two tokens before it, and its own."""
+        previous = [self._last[1], *(tree.token_ids[parent] for parent in tree.parents[1:])]
+        before = [self._last[0], *(previous[parent] for parent in tree.parents[1:])]
+        return before, previous, tree.token_ids
+
+    def _harvest(
+        self, before: list[int], previous: list[int], current: Sequence[int], scored: Scored
+    ) -> None:
         if self.table is not None:
-            self.table.harvest(previous, current, scored.top_ids, scored.top_probabilities)
+            self.table.harvest(
+                previous, current, scored.top_ids, scored.top_probabilities, before=before
+            )
 
     def _n_left(self) -> int:
         """Tokens still wanted; 0 too when the cache has no slot for another root."""
@@ -140,7 +140,8 @@ class Decoder:
         """Draft nodes that still fit into the cache beside the root."""
         return self.target.max_tokens - self.target.n_cached - 1
 
-    _previous: int = NO_TOKEN  # the token before the next tree's root
+    # The two tokens before the next tree's root.
+    _last: list[int] = field(default_factory=lambda: [NO_TOKEN, NO_TOKEN])
 
 
 def _origin(tree: DraftTree, node: int) -> Origin:

@@ -10,8 +10,7 @@ from goose_lsp.cancel import CancelToken
 from goose_lsp.draft.accept import Acceptance
 from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.drafter import Drafter
-from goose_lsp.draft.estimate import Estimator
-from goose_lsp.draft.policy import PlainPolicy, Policy
+from goose_lsp.draft.policy import Memory, PlainPolicy, Policy
 from goose_lsp.draft.tree import DraftTree
 from goose_lsp.engine.decode import DecodeLimits, Decoder
 from goose_lsp.engine.load import LoadOptions, load_model
@@ -104,10 +103,10 @@ def test_trees_that_hold_the_truth_leave_the_output_as_it_is(
 @settings(max_examples=40, deadline=None)
 @given(st.lists(prompts, min_size=1, max_size=3))
 def test_spine_trees_with_shared_memory_leave_the_output_as_it_is(asked: list[list[int]]) -> None:
-    target, table, estimator = tiny_target(max_tokens=80), AdjacencyTable(k=4), Estimator()
+    target, memory = tiny_target(max_tokens=80), Memory(AdjacencyTable(k=4))
     for prompt in asked:
-        drafter = Drafter(table, estimator, END.__contains__)
-        assert decode(target, drafter, prompt, 30, table) == decode(
+        drafter = Drafter(memory, END)
+        assert decode(target, drafter, prompt, 30, memory.table) == decode(
             tiny_target(max_tokens=80), PlainPolicy(), prompt, 30
         )
 
@@ -117,7 +116,7 @@ def test_spine_trees_with_shared_memory_leave_the_output_as_it_is(asked: list[li
 def test_a_full_cache_ends_the_text_in_both_modes_alike(prompt: list[int], n_left: int) -> None:
     max_tokens = len(prompt) + n_left
     table = AdjacencyTable(k=4)
-    drafter = Drafter(table, Estimator(), END.__contains__)
+    drafter = Drafter(Memory(table), END)
     plain = decode(tiny_target(max_tokens=max_tokens), PlainPolicy(), prompt, 50)
     assert decode(tiny_target(max_tokens=max_tokens), drafter, prompt, 50, table) == plain
 
@@ -129,7 +128,7 @@ def test_the_embedded_model_says_the_same_on_twenty_real_prompts() -> None:
     options = LoadOptions("int8", 1024, 1, cache_dir())
     model = load_model("embedded", embedded_model(), options)
     ends = model.tokenizer.control_ids
-    target, table, estimator = Target(model.forward, 8), AdjacencyTable(), Estimator()
+    target, memory = Target(model.forward, 8), Memory()
 
     def run(prompt: list[int], policy: Policy, memory: AdjacencyTable | None) -> list[int]:
         target.clear()
@@ -139,5 +138,5 @@ def test_the_embedded_model_says_the_same_on_twenty_real_prompts() -> None:
 
     for record in records:
         prompt = model.tokenizer.encode(record["prefix"])
-        drafter = Drafter(table, estimator, ends.__contains__)
-        assert run(prompt, drafter, table) == run(prompt, PlainPolicy(), None), record["id"]
+        drafter = Drafter(memory, ends)
+        assert run(prompt, drafter, memory.table) == run(prompt, PlainPolicy(), None), record["id"]

@@ -95,11 +95,11 @@ def test_an_isolated_request_neither_uses_nor_changes_what_was_learned() -> None
     fresh = used.complete(isolated, CancelToken())
     for _ in range(3):
         used.complete(ask(), CancelToken())
-    n_learned = len(used.learned.table)
+    n_learned = len(used.memory.table)
     again = used.complete(isolated, CancelToken())
     assert again.text == fresh.text
     assert [again.stats[key] for key in counts] == [fresh.stats[key] for key in counts]
-    assert len(used.learned.table) == n_learned > 0
+    assert len(used.memory.table) == n_learned > 0
 
 
 def test_what_was_learned_makes_the_same_request_cheaper() -> None:
@@ -114,7 +114,7 @@ def test_what_was_learned_makes_the_same_request_cheaper() -> None:
 def test_plain_decoding_teaches_nothing() -> None:
     plain = completer()
     plain.complete(ask(policy="plain"), CancelToken())
-    assert len(plain.learned.table) == 0
+    assert len(plain.memory.table) == 0
 
 
 @pytest.mark.parametrize("policy", ["goose", "plain"])

@@ -1,0 +1,307 @@
+"""What may follow a node, from all sources, and how likely each is. Compiled.
+
+Sources: the context itself, earlier contexts, and the adjacency table. A token proposed by several is one
+candidate. Its probability comes from a cell: hits and trials of the same combination of features, shrunk
+to a coarser cell, which is shrunk to a shipped prior. After a verification the true next token of every
+visited node is known, so every candidate is scored there whether or not it was drafted.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from goose_lsp.compiled import kernel
+from goose_lsp.draft.bigrams import NO_TOKEN, Rows, best_row
+from goose_lsp.draft.recall import (
+    MAX_MATCH_LEN,
+    Followers,
+    Text,
+    find,
+    new_followers,
+)
+
+MAX_CANDIDATES = 24
+# A copied candidate's kind.
+N_KINDS = 6
+UNANIMOUS, SINGLE, CONTESTED, SECOND, EARLIER, EARLIER_SECOND = range(N_KINDS)
+# How the table sees a copied token: no row, not listed, listed low or high, at the top in four bins.
+N_AGREEMENTS = 8
+N_LENGTHS = MAX_MATCH_LEN + 1
+# A table candidate's tier, rank, bin of its stored probability, and what copying says beside it.
+N_TIERS, N_RANKS, N_BINS, N_BESIDE = 3, 6, 7, 4
+
+COARSE_STRENGTH, FINE_STRENGTH = 8.0, 6.0
+# Trials after which a cell's past is halved, so that it follows the text at hand.
+MAX_TRIALS = 1000.0
+
+# Acceptance of a copied token by effective match length (matched context + tokens already copied),
+# index 0 unused. Measured with the embedded model on 60 source files.
+_COPY_PRIOR = (
+    0.0, 0.32, 0.60, 0.66, 0.74, 0.78, 0.85, 0.87, 0.87, 0.88, 0.89, 0.90, 0.92, 0.93, 0.94, 0.95, 0.97,
+)  # fmt: skip
+_BIN_EDGES = (0.02, 0.06, 0.15, 0.35, 0.65, 0.9)
+_BIN_CENTRES = (0.01, 0.04, 0.1, 0.24, 0.5, 0.78, 0.96)
+
+
+class Cells(NamedTuple):
+    """Counts of all cells: [cell, (hits, trials)], with the priors of the coarse ones."""
+
+    copy_coarse: npt.NDArray[np.float64]
+    copy_fine: npt.NDArray[np.float64]
+    copy_prior: npt.NDArray[np.float64]
+    table_coarse: npt.NDArray[np.float64]
+    table_fine: npt.NDArray[np.float64]
+    table_prior: npt.NDArray[np.float64]
+
+
+class Sources(NamedTuple):
+    context: Text
+    earlier: Text  # earlier contexts
+    rows: Rows
+    uses_copies: bool
+    uses_table: bool
+
+
+class Candidates(NamedTuple):
+    """Distinct tokens that may follow one node; columns [MAX_CANDIDATES]."""
+
+    tokens: npt.NDArray[np.int32]
+    probabilities: npt.NDArray[np.float64]
+    is_copied: npt.NDArray[np.bool_]
+    coarse: npt.NDArray[np.int32]  # cells of the candidate's kind
+    fine: npt.NDArray[np.int32]
+
+
+class Scratch(NamedTuple):
+    """Buffers of one query."""
+
+    here: Followers
+    before: Followers
+    found: Candidates
+
+
+def new_scratch() -> Scratch:
+    n = MAX_CANDIDATES
+    found = Candidates(
+        np.zeros(n, np.int32),
+        np.zeros(n, np.float64),
+        np.zeros(n, np.bool_),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
+    )
+    return Scratch(new_followers(), new_followers(), found)
+
+
+def new_cells() -> Cells:
+    n_copy, n_table = N_KINDS * N_LENGTHS, N_TIERS * N_RANKS * N_BINS
+    copy_prior = [
+        _copy_prior(kind, length) for kind in range(N_KINDS) for length in range(N_LENGTHS)
+    ]
+    table_prior = [
+        _table_prior(tier, rank, number)
+        for tier in range(N_TIERS)
+        for rank in range(N_RANKS)
+        for number in range(N_BINS)
+    ]
+    return Cells(
+        np.zeros((n_copy, 2)),
+        np.zeros((n_copy * N_AGREEMENTS * 2, 2)),
+        np.array(copy_prior),
+        np.zeros((n_table, 2)),
+        np.zeros((n_table * N_BESIDE, 2)),
+        np.array(table_prior),
+    )
+
+
+def _copy_prior(kind: int, length: int) -> float:
+    miss = 1.0 - _COPY_PRIOR[length]
+    hit = {
+        UNANIMOUS: 1.0 - 0.5 * miss,
+        SINGLE: 1.0 - miss,
+        CONTESTED: 1.0 - 1.2 * miss,
+        SECOND: 0.25 * (1.0 - miss),
+        EARLIER: 0.6 * (1.0 - miss),
+        EARLIER_SECOND: 0.15 * (1.0 - miss),
+    }[kind]
+    return max(0.02, hit)
+
+
+def _table_prior(tier: int, rank: int, number: int) -> float:
+    # The stored probability was measured in another context of the same tokens: it shrinks.
+    prior = _BIN_CENTRES[number] * (0.5, 0.75, 0.85)[tier]
+    return prior * (1.0 if rank == 0 else 0.8)
+
+
+@kernel
+def _bin(probability: float) -> int:
+    number = 0
+    while number < len(_BIN_EDGES) and probability >= _BIN_EDGES[number]:
+        number += 1
+    return number
+
+
+@kernel
+def _estimate(coarse: Any, fine: Any, prior: Any, coarse_cell: int, fine_cell: int) -> float:
+    """(hits + s · the coarser estimate) / (trials + s), twice."""
+    rough = (coarse[coarse_cell, 0] + COARSE_STRENGTH * prior[coarse_cell]) / (
+        coarse[coarse_cell, 1] + COARSE_STRENGTH
+    )
+    hits, trials = fine[fine_cell, 0], fine[fine_cell, 1]
+    return (hits + FINE_STRENGTH * rough) / (trials + FINE_STRENGTH)
+
+
+@kernel
+def _count(cells: Any, cell: int, is_hit: bool) -> None:
+    cells[cell, 0] += 1.0 if is_hit else 0.0
+    cells[cell, 1] += 1.0
+    if cells[cell, 1] > MAX_TRIALS:
+        cells[cell, 0] /= 2
+        cells[cell, 1] /= 2
+
+
+@kernel
+def gather(sources: Sources, cells: Cells, tail: Any, n_tail: int, scratch: Scratch) -> int:
+    """Fill scratch.found with the candidates behind tail[:n_tail], best first; returns how many.
+
+    Their probabilities sum to at most 1.
+    """
+    found, rows = scratch.found, sources.rows
+    row, tier = -1, 0
+    if sources.uses_table and n_tail > 0:
+        previous = tail[n_tail - 2] if n_tail > 1 else NO_TOKEN
+        before = tail[n_tail - 3] if n_tail > 2 else NO_TOKEN
+        row, tier = best_row(rows, before, previous, tail[n_tail - 1])
+    n, best_len = 0, 0
+    if sources.uses_copies:
+        n_here = find(sources.context, tail, n_tail, scratch.here)
+        n_before = find(sources.earlier, tail, n_tail, scratch.before)
+        if n_here > 0:
+            best_len = scratch.here.match_lens[0]
+        for i in range(n_here):
+            kind = SECOND if i > 0 else _primary_kind(scratch.here, n_here)
+            confirmed = _holds(scratch.before, n_before, scratch.here.tokens[i])
+            length = scratch.here.match_lens[i]
+            n = _add_copy(found, n, scratch.here.tokens[i], kind, length, confirmed, rows, row)
+        for i in range(n_before):
+            token, length = scratch.before.tokens[i], scratch.before.match_lens[i]
+            if not _holds(scratch.here, n_here, token):
+                kind = EARLIER if i == 0 else EARLIER_SECOND
+                n = _add_copy(found, n, token, kind, length, n_here > 0, rows, row)
+    if row >= 0:
+        n = _add_listed(found, n, rows, row, tier, best_len)
+    _price(cells, found, n)
+    return n
+
+
+@kernel
+def _primary_kind(found: Followers, n: int) -> int:
+    if n == 1 and found.counts[0] >= 2:
+        return UNANIMOUS
+    return SINGLE if n == 1 else CONTESTED
+
+
+@kernel
+def _holds(found: Followers, n: int, token: int) -> bool:
+    for i in range(n):
+        if found.tokens[i] == token:
+            return True
+    return False
+
+
+@kernel
+def _add_copy(
+    found: Candidates, n: int, token: int, kind: int, length: int, flag: bool, rows: Rows, row: int
+) -> int:
+    """`flag`: earlier contexts agree; for a candidate of theirs: the context proposes something else."""
+    if n == MAX_CANDIDATES:
+        return n
+    cell = kind * N_LENGTHS + length
+    found.tokens[n], found.is_copied[n] = token, True
+    found.coarse[n] = cell
+    found.fine[n] = (cell * N_AGREEMENTS + _agreement(rows, row, token)) * 2 + (1 if flag else 0)
+    return n + 1
+
+
+@kernel
+def _agreement(rows: Rows, row: int, token: int) -> int:
+    if row < 0:
+        return 0
+    for rank in range(rows.token_ids.shape[1]):
+        probability = rows.probabilities[row, rank]
+        if probability > 0.0 and rows.token_ids[row, rank] == token:
+            if rank > 0:
+                return 2 if probability < 0.1 else 3
+            return 4 + max(0, _bin(probability) - 3)
+    return 1
+
+
+@kernel
+def _add_listed(found: Candidates, n: int, rows: Rows, row: int, tier: int, best_len: int) -> int:
+    """The table's tokens that no copy proposes."""
+    n_copied, rank = n, 0
+    beside = 0 if n_copied == 0 else 1 if best_len < 3 else 2 if best_len < 6 else 3
+    for column in range(rows.token_ids.shape[1]):
+        token, probability = rows.token_ids[row, column], rows.probabilities[row, column]
+        if n == MAX_CANDIDATES or probability <= 0.0:
+            break
+        is_new = True
+        for i in range(n):
+            is_new = is_new and found.tokens[i] != token
+        if is_new:
+            cell = (tier * N_RANKS + min(rank, N_RANKS - 1)) * N_BINS + _bin(probability)
+            found.tokens[n], found.is_copied[n] = token, False
+            found.coarse[n], found.fine[n] = cell, cell * N_BESIDE + beside
+            n, rank = n + 1, rank + 1
+    return n
+
+
+@kernel
+def _price(cells: Cells, found: Candidates, n: int) -> None:
+    """Estimate, scale down to a sum of 1, sort."""
+    total = 0.0
+    for i in range(n):
+        if found.is_copied[i]:
+            p = _estimate(
+                cells.copy_coarse, cells.copy_fine, cells.copy_prior, found.coarse[i], found.fine[i]
+            )
+        else:
+            p = _estimate(
+                cells.table_coarse,
+                cells.table_fine,
+                cells.table_prior,
+                found.coarse[i],
+                found.fine[i],
+            )
+        found.probabilities[i] = p
+        total += p
+    if total > 1.0:
+        for i in range(n):
+            found.probabilities[i] /= total
+    for i in range(1, n):
+        place = i
+        while place > 0 and found.probabilities[place] > found.probabilities[place - 1]:
+            _exchange(found, place, place - 1)
+            place -= 1
+
+
+@kernel
+def _exchange(found: Candidates, a: int, b: int) -> None:
+    found.tokens[a], found.tokens[b] = found.tokens[b], found.tokens[a]
+    found.probabilities[a], found.probabilities[b] = found.probabilities[b], found.probabilities[a]
+    found.is_copied[a], found.is_copied[b] = found.is_copied[b], found.is_copied[a]
+    found.coarse[a], found.coarse[b] = found.coarse[b], found.coarse[a]
+    found.fine[a], found.fine[b] = found.fine[b], found.fine[a]
+
+
+@kernel
+def score(cells: Cells, found: Candidates, n: int, truth: int) -> None:
+    """Count every candidate as right or wrong."""
+    for i in range(n):
+        is_hit = found.tokens[i] == truth
+        if found.is_copied[i]:
+            _count(cells.copy_coarse, found.coarse[i], is_hit)
+            _count(cells.copy_fine, found.fine[i], is_hit)
+        else:
+            _count(cells.table_coarse, found.coarse[i], is_hit)
+            _count(cells.table_fine, found.fine[i], is_hit)
