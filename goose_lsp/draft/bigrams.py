@@ -136,7 +136,7 @@ class AdjacencyTable:
     Memory: 24 + 8·k bytes a row, of `max_tokens` + 2 · `max_pairs` rows, rounded up to powers of two.
     """
 
-    def __init__(self, k: int = 8, max_pairs: int = 1 << 17, max_tokens: int = 1 << 16) -> None:
+    def __init__(self, k: int = 16, max_pairs: int = 1 << 17, max_tokens: int = 1 << 16) -> None:
         if k < 1 or max_pairs < 1 or max_tokens < 1:
             raise ValueError(
                 f"k={k}, max_pairs={max_pairs}, max_tokens={max_tokens}: all must be ≥ 1"

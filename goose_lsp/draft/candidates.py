@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from goose_lsp.compiled import kernel
-from goose_lsp.draft.bigrams import NO_TOKEN, Rows, best_row
+from goose_lsp.draft.bigrams import NO_TOKEN, Rows, best_row, find_row
 from goose_lsp.draft.recall import (
     MAX_MATCH_LEN,
     Followers,
@@ -21,17 +21,19 @@ from goose_lsp.draft.recall import (
     new_followers,
 )
 
-MAX_CANDIDATES = 24
+MAX_CANDIDATES = 32
 # A copied candidate's kind.
 N_KINDS = 6
 UNANIMOUS, SINGLE, CONTESTED, SECOND, EARLIER, EARLIER_SECOND = range(N_KINDS)
 # How the table sees a copied token: no row, not listed, listed low or high, at the top in four bins.
 N_AGREEMENTS = 8
-N_LENGTHS = MAX_MATCH_LEN + 1
-# A table candidate's tier, rank, bin of its stored probability, and what copying says beside it.
-N_TIERS, N_RANKS, N_BINS, N_BESIDE = 3, 6, 7, 4
+N_LENGTHS = 20  # match lengths told apart: up to 16 singly, then coarsely
+# A table candidate's source (its row's tier; below the best row: a shorter context's row, or the row of the
+# token before), rank, bin of its stored probability, and what copying says beside it.
+N_SOURCES, N_RANKS, N_BINS, N_BESIDE = 6, 6, 7, 4
+BELOW_PAIR, BELOW_TOKEN, BESIDE = 3, 4, 5
 
-COARSE_STRENGTH, FINE_STRENGTH = 8.0, 6.0
+COARSE_STRENGTH, FINE_STRENGTH = 16.0, 12.0
 # Trials after which a cell's past is halved, so that it follows the text at hand.
 MAX_TRIALS = 1000.0
 
@@ -39,6 +41,7 @@ MAX_TRIALS = 1000.0
 # index 0 unused. Measured with the embedded model on 60 source files.
 _COPY_PRIOR = (
     0.0, 0.32, 0.60, 0.66, 0.74, 0.78, 0.85, 0.87, 0.87, 0.88, 0.89, 0.90, 0.92, 0.93, 0.94, 0.95, 0.97,
+    0.975, 0.985, 0.992,
 )  # fmt: skip
 _BIN_EDGES = (0.02, 0.06, 0.15, 0.35, 0.65, 0.9)
 _BIN_CENTRES = (0.01, 0.04, 0.1, 0.24, 0.5, 0.78, 0.96)
@@ -94,13 +97,13 @@ def new_scratch() -> Scratch:
 
 
 def new_cells() -> Cells:
-    n_copy, n_table = N_KINDS * N_LENGTHS, N_TIERS * N_RANKS * N_BINS
+    n_copy, n_table = N_KINDS * N_LENGTHS, N_SOURCES * N_RANKS * N_BINS
     copy_prior = [
         _copy_prior(kind, length) for kind in range(N_KINDS) for length in range(N_LENGTHS)
     ]
     table_prior = [
         _table_prior(tier, rank, number)
-        for tier in range(N_TIERS)
+        for tier in range(N_SOURCES)
         for rank in range(N_RANKS)
         for number in range(N_BINS)
     ]
@@ -129,7 +132,7 @@ def _copy_prior(kind: int, length: int) -> float:
 
 def _table_prior(tier: int, rank: int, number: int) -> float:
     # The stored probability was measured in another context of the same tokens: it shrinks.
-    prior = _BIN_CENTRES[number] * (0.5, 0.75, 0.85)[tier]
+    prior = _BIN_CENTRES[number] * (0.5, 0.75, 0.85, 0.2, 0.15, 0.1)[tier]
     return prior * (1.0 if rank == 0 else 0.8)
 
 
@@ -139,6 +142,13 @@ def _bin(probability: float) -> int:
     while number < len(_BIN_EDGES) and probability >= _BIN_EDGES[number]:
         number += 1
     return number
+
+
+@kernel
+def _length_bin(length: int) -> int:
+    if length <= 16:
+        return length
+    return 17 if length < 24 else 18 if length < MAX_MATCH_LEN else 19
 
 
 @kernel
@@ -188,8 +198,11 @@ def gather(sources: Sources, cells: Cells, tail: Any, n_tail: int, scratch: Scra
             if not _holds(scratch.here, n_here, token):
                 kind = EARLIER if i == 0 else EARLIER_SECOND
                 n = _add_copy(found, n, token, kind, length, n_here > 0, rows, row)
+    beside = 0 if n == 0 else 1 if best_len < 3 else 2 if best_len < 6 else 3
     if row >= 0:
-        n = _add_listed(found, n, rows, row, tier, best_len)
+        n = _add_listed(found, n, rows, row, tier, beside)
+    if sources.uses_table:
+        n = _add_fallbacks(found, n, rows, tail, n_tail, tier if row >= 0 else -1, beside)
     _price(cells, found, n)
     return n
 
@@ -216,7 +229,7 @@ def _add_copy(
     """`flag`: earlier contexts agree; for a candidate of theirs: the context proposes something else."""
     if n == MAX_CANDIDATES:
         return n
-    cell = kind * N_LENGTHS + length
+    cell = kind * N_LENGTHS + _length_bin(length)
     found.tokens[n], found.is_copied[n] = token, True
     found.coarse[n] = cell
     found.fine[n] = (cell * N_AGREEMENTS + _agreement(rows, row, token)) * 2 + (1 if flag else 0)
@@ -237,10 +250,31 @@ def _agreement(rows: Rows, row: int, token: int) -> int:
 
 
 @kernel
-def _add_listed(found: Candidates, n: int, rows: Rows, row: int, tier: int, best_len: int) -> int:
-    """The table's tokens that no copy proposes."""
-    n_copied, rank = n, 0
-    beside = 0 if n_copied == 0 else 1 if best_len < 3 else 2 if best_len < 6 else 3
+def _add_fallbacks(
+    found: Candidates, n: int, rows: Rows, tail: Any, n_tail: int, tier: int, beside: int
+) -> int:
+    """Tokens that shorter contexts list, and those that were wanted in this one's place a token ago."""
+    if tier > 1 and n_tail > 1:
+        row = find_row(rows, 1, NO_TOKEN, tail[n_tail - 2], tail[n_tail - 1])
+        if row >= 0:
+            n = _add_listed(found, n, rows, row, BELOW_PAIR, beside)
+    if tier > 0 and n_tail > 0:
+        row = find_row(rows, 0, NO_TOKEN, NO_TOKEN, tail[n_tail - 1])
+        if row >= 0:
+            n = _add_listed(found, n, rows, row, BELOW_TOKEN, beside)
+    if n_tail > 1:
+        previous = tail[n_tail - 3] if n_tail > 2 else NO_TOKEN
+        before = tail[n_tail - 4] if n_tail > 3 else NO_TOKEN
+        row, _ = best_row(rows, before, previous, tail[n_tail - 2])
+        if row >= 0:
+            n = _add_listed(found, n, rows, row, BESIDE, beside)
+    return n
+
+
+@kernel
+def _add_listed(found: Candidates, n: int, rows: Rows, row: int, tier: int, beside: int) -> int:
+    """A row's tokens that nobody has proposed."""
+    rank = 0
     for column in range(rows.token_ids.shape[1]):
         token, probability = rows.token_ids[row, column], rows.probabilities[row, column]
         if n == MAX_CANDIDATES or probability <= 0.0:

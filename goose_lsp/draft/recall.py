@@ -13,7 +13,7 @@ import numpy.typing as npt
 from goose_lsp.compiled import kernel
 
 # A longer match adds nothing: beyond it the acceptance curve is flat.
-MAX_MATCH_LEN = 16
+MAX_MATCH_LEN = 32
 # Occurrences compared for one query, most recent first; bounds the cost in repetitive text.
 MAX_OCCURRENCES = 32
 # Different followers told apart for one query.
