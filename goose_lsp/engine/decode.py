@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from goose_lsp.cancel import CancelToken
-from goose_lsp.draft.accept import Acceptance, accept_greedy
+from goose_lsp.draft.accept import Acceptance, accept_greedy, accept_sampled
 from goose_lsp.draft.bigrams import NO_TOKEN, AdjacencyTable
 from goose_lsp.draft.policy import Policy
 from goose_lsp.draft.tree import DraftTree, Origin
 from goose_lsp.engine.forward import Scored
+from goose_lsp.engine.sample import Sampling, draw_token
 from goose_lsp.engine.verify import Target
 
 
@@ -59,6 +60,7 @@ class Decoder:
     )
     clock: Callable[[], float] = perf_counter
     stats: DecodeStats = field(default_factory=DecodeStats)
+    sampling: Sampling | None = None  # None: greedy
 
     def prefill(self, prompt_ids: Sequence[int]) -> None:
         """Bring all but the prompt's last token into the cache; that one is the first tree's root.
@@ -105,7 +107,7 @@ class Decoder:
         scored = self.target.verify(tree)
         if self.on_step is not None:
             self.on_step(len(tree), self.clock() - started)
-        acceptance = accept_greedy(tree, scored.choices)
+        acceptance = self._accept(tree, scored)
         self.target.commit(tree, acceptance.nodes)
         # Before the harvest: afterwards the table holds this step's answers and would score itself on them.
         self.policy.learn(tree, acceptance)
@@ -117,6 +119,17 @@ class Decoder:
         self.stats.n_drafted += len(tree) - 1
         self.stats.n_accepted += len(accepted)
         return acceptance
+
+    def _accept(self, tree: DraftTree, scored: Scored) -> Acceptance:
+        if self.sampling is None:
+            return accept_greedy(tree, scored.choices)
+        sampling, row_logits = self.sampling, scored.row_logits
+        assert row_logits is not None, "sampling needs a target that shows its logits"
+        # Of the token after the root: all before it are cached, the root is not.
+        position = self.target.n_cached + 1
+        return accept_sampled(
+            tree, lambda node, depth: draw_token(row_logits(node), position + depth, sampling)
+        )
 
     def _contexts(self, tree: DraftTree) -> tuple[list[int], list[int], Sequence[int]]:
         """For every node the two tokens before it, and its own."""

@@ -70,7 +70,12 @@ class TorchForward:
         logits = self._logits(hidden[list(rows)])
         top = torch.topk(logits, min(top_k, self.n_vocab), dim=-1)
         probabilities = torch.exp(top.values - torch.logsumexp(logits, dim=-1, keepdim=True))
-        return Scored(logits.argmax(dim=-1).tolist(), top.indices.numpy(), probabilities.numpy())
+        return Scored(
+            logits.argmax(dim=-1).tolist(),
+            top.indices.numpy(),
+            probabilities.numpy(),
+            logits.numpy().__getitem__,
+        )
 
     @torch.inference_mode()
     def logits(self, store: KVStore, n_cached: int, tokens: NewTokens) -> npt.NDArray[np.float32]:

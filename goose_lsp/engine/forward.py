@@ -3,7 +3,7 @@
 Token ids and plain arrays go in and come out, so that who runs the arithmetic is nobody else's business.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,6 +41,8 @@ class Scored:
     choices: list[int]  # [T] argmax
     top_ids: npt.NDArray[np.int_]  # [T, k], best first
     top_probabilities: npt.NDArray[np.float32]  # [T, k], of the whole vocabulary
+    # A row's logits [vocab], valid until the next pass; greedy decoding asks for none.
+    row_logits: Callable[[int], npt.NDArray[np.float32]] | None = None
 
 
 class KVStore(Protocol):

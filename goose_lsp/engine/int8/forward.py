@@ -106,7 +106,9 @@ class Int8Forward:
         self._run(store, n_cached, tokens, rows)
         k = min(top_k, MAX_TOP_K, self.n_vocab)
         ids = self._work.best_ids[: len(rows), :k].copy()
-        return Scored(ids[:, 0].tolist(), ids, self._work.best_values[: len(rows), :k].copy())
+        probabilities = self._work.best_values[: len(rows), :k].copy()
+        logits = self._work.logits[: len(rows), : self.n_vocab]
+        return Scored(ids[:, 0].tolist(), ids, probabilities, logits.__getitem__)
 
     def logits(self, store: KVStore, n_cached: int, tokens: NewTokens) -> npt.NDArray[np.float32]:
         self._run(store, n_cached, tokens, range(len(tokens)))

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -9,6 +9,7 @@ from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.policy import PlainPolicy, Policy
 from goose_lsp.draft.tree import DraftTree, Origin, chain
 from goose_lsp.engine.decode import DecodeLimits, Decoder, DecodeStats
+from goose_lsp.engine.sample import Sampling, draw_token
 from goose_lsp.errors import CancelledError
 from tests.tiny import tiny_target
 
@@ -48,10 +49,11 @@ def decoder(
     max_tokens: int = 128,
     cancel: CancelToken | None = None,
     table: AdjacencyTable | None = None,
+    sampling: Sampling | None = None,
 ) -> Decoder:
     limits = DecodeLimits(n, max_nodes=8, end_ids=end_ids)
     target = tiny_target(max_tokens=max_tokens)
-    made = Decoder(target, policy, limits, cancel or CancelToken(), table)
+    made = Decoder(target, policy, limits, cancel or CancelToken(), table, sampling=sampling)
     made.prefill(PROMPT)
     return made
 
@@ -154,6 +156,40 @@ def test_the_table_learns_the_prompt_and_every_verified_node() -> None:
     assert learned is not None
     assert learned.is_pair
     assert learned.token_ids[0] == token
+
+
+def test_a_token_is_drawn_at_the_number_of_tokens_before_it() -> None:
+    sampling = Sampling(1.0, seed=4)
+    drawn = [
+        token for step in decoder(PlainPolicy(), sampling=sampling).steps() for token, _ in step
+    ]
+    text = [*PROMPT, *drawn]
+    rows = tiny_target().logits(chain(text[0], text[1:]))
+    places = range(len(PROMPT), len(text))
+    assert drawn == [draw_token(rows[place - 1], place, sampling) for place in places]
+    assert drawn != plain_tokens()
+
+
+def test_right_drafts_of_drawn_tokens_are_accepted_and_learned_from() -> None:
+    sampling = Sampling(1.0, seed=4)
+    steps = decoder(PlainPolicy(), sampling=sampling).steps()
+    policy = Oracle([token for step in steps for token, _ in step])
+    drafted = decoder(policy, sampling=sampling)
+    assert [token for step in drafted.steps() for token, _ in step] == policy.truth
+    assert (drafted.stats.n_steps, drafted.stats.n_accepted) == (3, 9)
+    assert [len(acceptance.nodes) for acceptance in policy.learned] == [3, 3, 3]
+
+
+def test_a_target_that_shows_no_logits_cannot_be_drawn_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mute = decoder(PlainPolicy(), sampling=Sampling(1.0))
+    score = mute.target.forward.score
+    monkeypatch.setattr(
+        mute.target.forward, "score", lambda *args: replace(score(*args), row_logits=None)
+    )
+    with pytest.raises(AssertionError, match="shows its logits"):
+        next(mute.steps())
 
 
 def test_nothing_decoded_has_no_mean() -> None:

@@ -84,6 +84,16 @@ def test_as_many_of_the_best_are_given_as_asked_for_up_to_a_bound(top_k: int, n_
     assert (scored.top_probabilities.sum(1) <= 1 + 1e-5).all()
 
 
+def test_a_scored_rows_logits_are_shown_where_they_lie_without_a_copy() -> None:
+    forward = Int8Forward(model(), 64)
+    logits = forward.logits(forward.new_store(64), 0, CAUSAL)
+    scored = forward.score(forward.new_store(64), 0, CAUSAL, [1, 4], 4)
+    assert scored.row_logits is not None
+    for row, token_idx in enumerate([1, 4]):
+        assert np.array_equal(scored.row_logits(row), logits[token_idx])
+        assert np.shares_memory(scored.row_logits(row), forward._work.logits)
+
+
 def test_a_vocabulary_smaller_than_the_bound_is_given_whole() -> None:
     forward = Int8Forward(model(n_vocab=5), 64)
     scored = forward.score(forward.new_store(64), 0, NewTokens.causal([4, 0]), [0, 1], 16)
