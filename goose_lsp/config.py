@@ -46,6 +46,14 @@ class PromptSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DecodeSettings:
+    temperature: float = 0.0  # 0: always the most probable token
+    top_k: int = 0  # drawn from the k most probable tokens only; 0: from all
+    top_p: float = 1.0  # drawn from the fewest tokens that hold this probability; 1: from all
+    seed: int = 0  # the same seed gives the same text
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSettings:
     idle_exit_s: int = 1800  # ends after this long without a client; 0: never
     start_timeout_s: int = 30
@@ -65,6 +73,7 @@ class Settings:
     engine: EngineSettings = field(default_factory=EngineSettings)
     draft: DraftSettings = field(default_factory=DraftSettings)
     prompt: PromptSettings = field(default_factory=PromptSettings)
+    decode: DecodeSettings = field(default_factory=DecodeSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     paths: PathSettings = field(default_factory=PathSettings)
     origins: Mapping[str, str] = field(default_factory=dict)  # "section.key" → where it came from
@@ -101,10 +110,18 @@ _RANGES = {
     "draft.max_nodes": (0, 81),
     "prompt.max_prompt_tokens": (16, 1_048_577),
     "prompt.max_new_tokens": (1, 4097),
+    "decode.top_k": (0, 1_048_577),
+    "decode.seed": (0, 1 << 32),
     "daemon.idle_exit_s": (0, 31_536_001),
     "daemon.nice": (0, 20),
     "daemon.start_timeout_s": (1, 3601),
 }
+# Both ends included; no limit holds nan.
+_LIMITS = {
+    "decode.temperature": (0, 10),
+    "decode.top_p": (0, 1),
+}
+_KINDS: dict[type, str] = {int: "a whole number", float: "a number", str: "text"}
 _PATHS = frozenset({"paths.cache_dir", "paths.runtime_dir", "paths.log_dir"})
 
 
@@ -154,9 +171,9 @@ def setting_names() -> Iterator[str]:
         yield from (f"{section}.{key.name}" for key in fields(getattr(settings, section)))
 
 
-def value_of(settings: Settings, name: str) -> str | int:
+def value_of(settings: Settings, name: str) -> str | int | float:
     section, _, key = name.partition(".")
-    value: str | int = getattr(getattr(settings, section), key)
+    value: str | int | float = getattr(getattr(settings, section), key)
     return value
 
 
@@ -224,21 +241,33 @@ def _nearest(name: str) -> str:
 
 
 def _parse(name: str, value: object, kind: type, origin: str) -> object:
-    if kind is int and isinstance(value, str):
-        # Not str.isdigit: "²" is a digit and "--1" would pass a stripped check; int() takes neither.
-        with suppress(ValueError):
-            value = int(value)
+    value = _converted(value, kind)
     if type(value) is not kind:
-        wanted = "a whole number" if kind is int else "text"
-        raise ConfigError(f"{origin}: {name} is {value!r}; it must be {wanted}")
+        raise ConfigError(f"{origin}: {name} is {value!r}; it must be {_KINDS[kind]}")
     if name in _CHOICES and value not in _CHOICES[name]:
         raise ConfigError(
             f"{origin}: {name} is {value!r}; it must be one of {', '.join(_CHOICES[name])}"
         )
     if name in _RANGES and isinstance(value, int):
         low, end = _RANGES[name]
-        if not low <= value < end:
-            raise ConfigError(
-                f"{origin}: {name} is {value}; it must lie between {low} and {end - 1}"
-            )
+        _check_between(name, value, low, end - 1, origin)
+    if name in _LIMITS and isinstance(value, float):
+        _check_between(name, value, *_LIMITS[name], origin)
     return value
+
+
+def _converted(value: object, kind: type) -> object:
+    """Text read as the number it spells, and a whole number where any is welcome; else as it is."""
+    with suppress(ValueError, OverflowError):
+        # Not str.isdigit: "²" is a digit and "--1" would pass a stripped check; int() takes neither.
+        if kind is int and isinstance(value, str):
+            return int(value)
+        # bool, which is an int to isinstance, stays what it is.
+        if kind is float and (isinstance(value, str) or type(value) is int):
+            return float(value)
+    return value
+
+
+def _check_between(name: str, value: float, low: int, high: int, origin: str) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"{origin}: {name} is {value}; it must lie between {low} and {high}")

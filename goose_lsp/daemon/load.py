@@ -18,6 +18,7 @@ from goose_lsp.engine.cost import LiveCost, PriceBook
 from goose_lsp.engine.decode import DecodeLimits, Decoder
 from goose_lsp.engine.forward import Forward
 from goose_lsp.engine.load import LoadOptions, load_model
+from goose_lsp.engine.sample import Sampling
 from goose_lsp.engine.thread import Governor, choose_threads
 from goose_lsp.engine.verify import Target, new_target
 from goose_lsp.prompt.builder import Prompt, build_prompt
@@ -75,7 +76,21 @@ class ModelCompleter:
             policy = Drafter(memory, end_ids, cost_table)
         table = memory.table if policy_name != "plain" else None
         limits = DecodeLimits(max_new_tokens, max_nodes, end_ids)
-        return Decoder(self.target, policy, limits, cancel, table, self._after_step)
+        return Decoder(
+            self.target,
+            policy,
+            limits,
+            cancel,
+            table,
+            self._after_step,
+            sampling=self._sampling(),
+        )
+
+    def _sampling(self) -> Sampling | None:
+        decode = self.settings.decode
+        if not decode.temperature:
+            return None
+        return Sampling(decode.temperature, decode.top_k, decode.top_p, decode.seed)
 
     def _after_step(self, n_nodes: int, seconds: float) -> None:
         self.cost.observe(n_nodes, seconds)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from goose_lsp.config import (
+    DecodeSettings,
     Settings,
     as_environment,
     environment_name,
@@ -108,6 +109,43 @@ def test_a_number_where_text_belongs_is_refused(tmp_path: Path) -> None:
     check_refused(tmp_path, "engine.model is 3", "must be text", toml="[engine]\nmodel = 3\n")
 
 
+@pytest.mark.parametrize("text", ["warm", "", "0,5", "1 2", "0x1p3"])
+def test_text_that_is_no_number_of_any_kind_is_refused(tmp_path: Path, text: str) -> None:
+    environ = {"GOOSE_LSP_DECODE_TEMPERATURE": text}
+    check_refused(tmp_path, "decode.temperature", repr(text), "must be a number", environ=environ)
+
+
+@pytest.mark.parametrize("value", ["true", "[1.0]", "{}"])
+def test_a_file_value_that_is_no_number_of_any_kind_is_refused(tmp_path: Path, value: str) -> None:
+    toml = f"[decode]\ntop_p = {value}\n"
+    check_refused(tmp_path, "goose-lsp.toml", "decode.top_p", "must be a number", toml=toml)
+
+
+@pytest.mark.parametrize("value", [0.8, "0.8", "8e-1", " .8"], ids=repr)
+def test_a_fraction_may_be_a_number_or_its_text(tmp_path: Path, value: object) -> None:
+    settings = load_settings({"decode.temperature": value}, {}, tmp_path / "absent.toml")
+    assert settings.decode.temperature == 0.8
+
+
+def test_a_whole_number_where_a_fraction_may_stand_becomes_one(tmp_path: Path) -> None:
+    file = write(tmp_path, "[decode]\ntemperature = 1\ntop_p = 0.5\ntop_k = 40\nseed = 7\n")
+    decode = load_settings({}, {}, file).decode
+    assert decode == DecodeSettings(1.0, 40, 0.5, 7)
+    assert type(decode.temperature) is float
+
+
+@pytest.mark.parametrize("value", ["-0.001", "1.001", "nan", "inf", "-inf", "1e999", 10**400])
+def test_a_fraction_outside_its_limits_is_told_them(tmp_path: Path, value: object) -> None:
+    words = ("decode.top_p is", "between 0 and 1") if value != 10**400 else ("decode.top_p is",)
+    check_refused(tmp_path, *words, overrides={"decode.top_p": value})
+
+
+@pytest.mark.parametrize("value", [0, 1, "0.0", "1.0"], ids=repr)
+def test_the_limits_of_a_fraction_are_within_them(tmp_path: Path, value: object) -> None:
+    settings = load_settings({"decode.top_p": value}, {}, tmp_path / "absent.toml")
+    assert settings.decode.top_p == float(str(value))
+
+
 @pytest.mark.parametrize(("value", "is_right"), [(-1, False), (0, True), (256, True), (257, False)])
 def test_a_range_includes_both_values_that_its_message_names(
     tmp_path: Path, value: int, *, is_right: bool
@@ -207,10 +245,10 @@ def test_overrides_are_texts_with_an_equals_sign() -> None:
 
 def test_another_process_gets_the_same_values_through_its_environment(tmp_path: Path) -> None:
     absent = tmp_path / "absent.toml"
-    overrides = {"engine.threads": "3", "engine.model": "./m.gguf"}
+    overrides = {"engine.threads": "3", "engine.model": "./m.gguf", "decode.temperature": "0.1"}
     settings = load_settings(overrides, {}, absent)
     theirs = load_settings({}, as_environment(settings, overrides), absent)
-    assert theirs.engine == settings.engine
+    assert (theirs.engine, theirs.decode) == (settings.engine, settings.decode)
     assert set(theirs.origins) == set(overrides)
 
 

@@ -142,6 +142,25 @@ def test_the_daemons_settings_hold_where_the_request_is_silent() -> None:
     assert other.stats["policy"] == "goose"
 
 
+def test_drafts_never_change_what_is_drawn_at_a_temperature() -> None:
+    texts = set()
+    for seed in range(5):
+        given = load_settings({"decode.temperature": 1, "decode.seed": seed}, environ={})
+        drafting = completer(settings=given)
+        plain = completer(settings=given).complete(ask(policy="plain"), CancelToken())
+        for _ in range(2):
+            assert drafting.complete(ask(), CancelToken()).text == plain.text
+        texts.add(plain.text)
+    assert len(texts) == 5
+
+
+@pytest.mark.parametrize("narrow", [{"decode.top_k": 1}, {"decode.top_p": 0}])
+def test_one_candidate_at_any_temperature_is_the_best(narrow: dict[str, object]) -> None:
+    given = load_settings({"decode.temperature": 2, **narrow}, environ={})
+    best = completer().complete(ask(), CancelToken()).text
+    assert completer(settings=given).complete(ask(), CancelToken()).text == best
+
+
 def test_loading_prepares_a_completer_that_answers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
