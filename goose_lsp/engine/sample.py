@@ -59,11 +59,11 @@ def candidates(logits: Floats, sampling: Sampling) -> tuple[npt.NDArray[np.int64
 
     Temperature, then top-k, then top-p; of equal logits at an edge the lower ids stay.
     """
-    # Taken before the temperature, which changes no order: a division may make neighbours equal.
+    # Both tops go by the logits as they are: scaling keeps their order but may make neighbours equal.
     token_ids = _largest(logits, sampling.top_k or len(logits))
     scaled = _scale(logits[token_ids].astype(np.float64), sampling.temperature)
     if sampling.top_p < 1:
-        kept = _largest(scaled, _nucleus_len(scaled, sampling.top_p))
+        kept = _largest(logits[token_ids], _nucleus_len(scaled, sampling.top_p))
         token_ids, scaled = token_ids[kept], scaled[kept]
     return token_ids, scaled
 
@@ -95,9 +95,7 @@ def _scale(logits: Doubles, temperature: float) -> Doubles:
     return scaled
 
 
-def _largest(
-    values: npt.NDArray[np.float32] | npt.NDArray[np.float64], n: int
-) -> npt.NDArray[np.int64]:
+def _largest(values: Floats, n: int) -> npt.NDArray[np.int64]:
     """Indices of the n largest values, ascending; of equals the first, and all where there are no more."""
     if n >= len(values):
         return np.arange(len(values))

@@ -190,6 +190,12 @@ def test_top_p_keeps_the_fewest_that_hold_it_and_at_least_one(
     assert kept_ids(logits, Sampling(1.0, top_p=top_p)) == list(kept)
 
 
+def test_logits_that_only_differ_before_scaling_are_still_told_apart() -> None:
+    """Less 0.125 or over 1e300 the first equals the second."""
+    assert kept_ids(row(-1e-28, 0, 0.125), Sampling(1.0, top_p=0.37)) == [1, 2]
+    assert kept_ids(row(0.9, 1, 5), Sampling(1e300, top_k=2)) == [1, 2]
+
+
 def test_top_p_counts_what_top_k_left() -> None:
     """Of 4/8, 2/8, 1/8, 1/8 the first two are left, of which the first holds two thirds."""
     logits = np.log(np.array([4, 2, 1, 1])).astype(np.float32)
