@@ -23,6 +23,11 @@ log = logging.getLogger(__name__)
 NO_TOKEN = -1  # as an earlier token: unknown
 N_TIERS = 3  # tier 0: the token alone; 1: a pair; 2: three tokens
 WAYS = 4  # rows of a bucket
+# Numbers of numpy's type where kernels pass them on: Python's would compile the callee for every value.
+ALONE: Any = np.int64(0)
+PAIR: Any = np.int64(1)
+TRIPLE: Any = np.int64(2)
+UNKNOWN: Any = np.int64(NO_TOKEN)
 _FREE = -1
 _FACTORS = (-7046029254386353131, 6364136223846793005, 1442695040888963407)
 _FORMAT = 1
@@ -75,14 +80,14 @@ def find_row(rows: Rows, tier: int, before: int, previous: int, current: int) ->
 def best_row(rows: Rows, before: int, previous: int, current: int) -> tuple[int, int]:
     """(row, tier) of the longest tokens known; (-1, 0) for none."""
     if before != NO_TOKEN and previous != NO_TOKEN:
-        row = find_row(rows, 2, before, previous, current)
+        row = find_row(rows, TRIPLE, np.int64(before), np.int64(previous), np.int64(current))
         if row >= 0:
-            return row, 2
+            return row, TRIPLE
     if previous != NO_TOKEN:
-        row = find_row(rows, 1, before, previous, current)
+        row = find_row(rows, PAIR, UNKNOWN, np.int64(previous), np.int64(current))
         if row >= 0:
-            return row, 1
-    return find_row(rows, 0, before, previous, current), 0
+            return row, PAIR
+    return find_row(rows, ALONE, UNKNOWN, UNKNOWN, np.int64(current)), ALONE
 
 
 @kernel

@@ -6,13 +6,15 @@ to a coarser cell, which is shrunk to a shipped prior. After a verification the 
 visited node is known, so every candidate is scored there whether or not it was drafted.
 """
 
+import json
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from goose_lsp.compiled import kernel
-from goose_lsp.draft.bigrams import NO_TOKEN, Rows, best_row, find_row
+from goose_lsp.draft.bigrams import ALONE, NO_TOKEN, PAIR, UNKNOWN, Rows, best_row, find_row
 from goose_lsp.draft.recall import (
     MAX_MATCH_LEN,
     Followers,
@@ -31,20 +33,15 @@ N_LENGTHS = 20  # match lengths told apart: up to 16 singly, then coarsely
 # A table candidate's source (its row's tier; below the best row: a shorter context's row, or the row of the
 # token before), rank, bin of its stored probability, and what copying says beside it.
 N_SOURCES, N_RANKS, N_BINS, N_BESIDE = 6, 6, 7, 4
-BELOW_PAIR, BELOW_TOKEN, BESIDE = 3, 4, 5
+BELOW_PAIR: Any = np.int64(3)
+BELOW_TOKEN: Any = np.int64(4)
+BESIDE: Any = np.int64(5)
 
 COARSE_STRENGTH, FINE_STRENGTH = 16.0, 12.0
 # Trials after which a cell's past is halved, so that it follows the text at hand.
 MAX_TRIALS = 1000.0
 
-# Acceptance of a copied token by effective match length (matched context + tokens already copied),
-# index 0 unused. Measured with the embedded model on 60 source files.
-_COPY_PRIOR = (
-    0.0, 0.32, 0.60, 0.66, 0.74, 0.78, 0.85, 0.87, 0.87, 0.88, 0.89, 0.90, 0.92, 0.93, 0.94, 0.95, 0.97,
-    0.975, 0.985, 0.992,
-)  # fmt: skip
 _BIN_EDGES = (0.02, 0.06, 0.15, 0.35, 0.65, 0.9)
-_BIN_CENTRES = (0.01, 0.04, 0.1, 0.24, 0.5, 0.78, 0.96)
 
 
 class Cells(NamedTuple):
@@ -97,43 +94,17 @@ def new_scratch() -> Scratch:
 
 
 def new_cells() -> Cells:
+    """Empty counts, with the priors measured by benchmarks/fit_priors.py."""
     n_copy, n_table = N_KINDS * N_LENGTHS, N_SOURCES * N_RANKS * N_BINS
-    copy_prior = [
-        _copy_prior(kind, length) for kind in range(N_KINDS) for length in range(N_LENGTHS)
-    ]
-    table_prior = [
-        _table_prior(tier, rank, number)
-        for tier in range(N_SOURCES)
-        for rank in range(N_RANKS)
-        for number in range(N_BINS)
-    ]
+    priors = json.loads(files("goose_lsp.draft").joinpath("priors.json").read_text("ascii"))
     return Cells(
         np.zeros((n_copy, 2)),
         np.zeros((n_copy * N_AGREEMENTS * 2, 2)),
-        np.array(copy_prior),
+        np.array(priors["copy"]).reshape(n_copy),
         np.zeros((n_table, 2)),
         np.zeros((n_table * N_BESIDE, 2)),
-        np.array(table_prior),
+        np.array(priors["table"]).reshape(n_table),
     )
-
-
-def _copy_prior(kind: int, length: int) -> float:
-    miss = 1.0 - _COPY_PRIOR[length]
-    hit = {
-        UNANIMOUS: 1.0 - 0.5 * miss,
-        SINGLE: 1.0 - miss,
-        CONTESTED: 1.0 - 1.2 * miss,
-        SECOND: 0.25 * (1.0 - miss),
-        EARLIER: 0.6 * (1.0 - miss),
-        EARLIER_SECOND: 0.15 * (1.0 - miss),
-    }[kind]
-    return max(0.02, hit)
-
-
-def _table_prior(tier: int, rank: int, number: int) -> float:
-    # The stored probability was measured in another context of the same tokens: it shrinks.
-    prior = _BIN_CENTRES[number] * (0.5, 0.75, 0.85, 0.2, 0.15, 0.1)[tier]
-    return prior * (1.0 if rank == 0 else 0.8)
 
 
 @kernel
@@ -177,12 +148,13 @@ def gather(sources: Sources, cells: Cells, tail: Any, n_tail: int, scratch: Scra
     Their probabilities sum to at most 1.
     """
     found, rows = scratch.found, sources.rows
-    row, tier = -1, 0
+    row, tier = UNKNOWN, ALONE
     if sources.uses_table and n_tail > 0:
         previous = tail[n_tail - 2] if n_tail > 1 else NO_TOKEN
         before = tail[n_tail - 3] if n_tail > 2 else NO_TOKEN
         row, tier = best_row(rows, before, previous, tail[n_tail - 1])
-    n, best_len = 0, 0
+    n: Any = np.int64(0)
+    best_len: Any = np.int64(0)
     if sources.uses_copies:
         n_here = find(sources.context, tail, n_tail, scratch.here)
         n_before = find(sources.earlier, tail, n_tail, scratch.before)
@@ -202,7 +174,7 @@ def gather(sources: Sources, cells: Cells, tail: Any, n_tail: int, scratch: Scra
     if row >= 0:
         n = _add_listed(found, n, rows, row, tier, beside)
     if sources.uses_table:
-        n = _add_fallbacks(found, n, rows, tail, n_tail, tier if row >= 0 else -1, beside)
+        n = _add_fallbacks(found, n, rows, tail, n_tail, tier if row >= 0 else UNKNOWN, beside)
     _price(cells, found, n)
     return n
 
@@ -255,11 +227,12 @@ def _add_fallbacks(
 ) -> int:
     """Tokens that shorter contexts list, and those that were wanted in this one's place a token ago."""
     if tier > 1 and n_tail > 1:
-        row = find_row(rows, 1, NO_TOKEN, tail[n_tail - 2], tail[n_tail - 1])
+        pair = np.int64(tail[n_tail - 2]), np.int64(tail[n_tail - 1])
+        row = find_row(rows, PAIR, UNKNOWN, pair[0], pair[1])
         if row >= 0:
             n = _add_listed(found, n, rows, row, BELOW_PAIR, beside)
     if tier > 0 and n_tail > 0:
-        row = find_row(rows, 0, NO_TOKEN, NO_TOKEN, tail[n_tail - 1])
+        row = find_row(rows, ALONE, UNKNOWN, UNKNOWN, np.int64(tail[n_tail - 1]))
         if row >= 0:
             n = _add_listed(found, n, rows, row, BELOW_TOKEN, beside)
     if n_tail > 1:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from goose_lsp.draft.accept import Acceptance
+from goose_lsp.draft.accept import Acceptance, accept_greedy
+from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.budget import best_n_nodes
 from goose_lsp.draft.candidates import Scratch, Sources, new_scratch
 from goose_lsp.draft.growth import Grown, grow, learn, new_grown
@@ -107,3 +108,13 @@ def _spine(parents: list[int], depths: list[int], is_copied: list[bool]) -> list
         deepest = parents[deepest]
     spine.reverse()
     return spine
+
+
+def warm_up() -> None:
+    """Compile, or fetch from disk, all kernels of drafting: one step of the smallest kind."""
+    drafter = Drafter(Memory(AdjacencyTable(k=1, max_pairs=1, max_tokens=1)), end_ids=(0,))
+    drafter.extend([1, 2, 1])
+    row = np.ones((1, 1))
+    drafter.memory.table.harvest([1], [2], row.astype(np.int64), row.astype(np.float32))
+    tree = drafter.draft(2, 2)
+    drafter.learn(tree, accept_greedy(tree, [2] * len(tree)))

@@ -25,6 +25,7 @@ from goose_lsp.draft.recall import MAX_MATCH_LEN
 
 # Nodes less likely to be reached than this are never worth a row of the forward pass.
 MIN_VALUE = 0.002
+ROOT: Any = np.int64(0)  # of numpy's type, so that kernels it is passed to are compiled once
 
 
 class Grown(NamedTuple):
@@ -46,17 +47,18 @@ class Grown(NamedTuple):
 def new_grown(max_nodes: int) -> Grown:
     """Room for a root and `max_nodes` nodes."""
     n = max_nodes + 1
-    candidates = (n, MAX_CANDIDATES)
     return Grown(
-        *(np.zeros(n, np.int32) for _ in range(3)),
-        np.zeros(n, np.bool_),
-        np.zeros(n, np.float64),
-        np.zeros((n, MAX_MATCH_LEN), np.int32),
-        np.zeros(n, np.int32),
-        np.zeros(candidates, np.int32),
-        np.zeros(candidates, np.float64),
-        np.zeros(candidates, np.bool_),
-        np.zeros(2 * n, np.int64),
+        tokens=np.zeros(n, np.int32),
+        parents=np.zeros(n, np.int32),
+        depths=np.zeros(n, np.int32),
+        is_copied=np.zeros(n, np.bool_),
+        values=np.zeros(n, np.float64),
+        tails=np.zeros((n, MAX_MATCH_LEN), np.int32),
+        n_tail=np.zeros(n, np.int32),
+        next_tokens=np.zeros((n, MAX_CANDIDATES), np.int32),
+        next_values=np.zeros((n, MAX_CANDIDATES), np.float64),
+        next_copied=np.zeros((n, MAX_CANDIDATES), np.bool_),
+        heap=np.zeros(2 * n, np.int64),
     )
 
 
@@ -76,10 +78,10 @@ def grow(
     """
     max_nodes, max_depth = limits
     _plant(sources, grown)
-    n_heap = 0
+    n_heap = ROOT
     if max_nodes > 0 and max_depth > 0:
-        n_heap = _open(sources, cells, grown, 0, 0, scratch)
-    n = 1
+        n_heap = _open(sources, cells, grown, ROOT, n_heap, scratch)
+    n = ROOT + 1
     while n_heap > 0 and n <= max_nodes:
         entry = grown.heap[0]
         n_heap = _pop(grown, n_heap)
@@ -100,7 +102,7 @@ def learn(sources: Sources, cells: Cells, truth: Any, grown: Grown, scratch: Scr
     for token in truth:
         n = gather(sources, cells, grown.tails[0], grown.n_tail[0], scratch)
         score(cells, scratch.found, n, token)
-        _lengthen(grown, 0, 0, token)
+        _lengthen(grown, ROOT, ROOT, token)
 
 
 @kernel

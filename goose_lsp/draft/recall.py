@@ -127,7 +127,7 @@ def _gather(text: Text, position: int, tail: Any, n_tail: int, found: Followers)
             if found.match_lens[place] > found.match_lens[best]:
                 best = place
         position = text.earlier[position]
-    _swap(found, 0, best)
+    _swap(found, best)
     return n
 
 
@@ -142,9 +142,10 @@ def _match_len(tokens: Any, position: int, tail: Any, n_tail: int) -> int:
 
 
 @kernel
-def _swap(found: Followers, a: int, b: int) -> None:
+def _swap(found: Followers, best: int) -> None:
+    """Bring the best follower to the front."""
     for column in found:
-        column[a], column[b] = column[b], column[a]
+        column[0], column[best] = column[best], column[0]
 
 
 class Recall:
