@@ -127,7 +127,10 @@ def _add_commands(parser: _Parser) -> None:
     complete.add_argument("place", metavar="FILE:LINE:COL", help="line and column count from 1")
     complete.add_argument("--json", action="store_true", help="print one JSON object")
     complete.add_argument(
-        "--policy", choices=("goose", "plain"), default="", help="plain decodes without drafts"
+        "--policy",
+        choices=("goose", "goose-paper", "plain"),
+        default="",
+        help="plain decodes without drafts",
     )
     complete.add_argument("--max-new-tokens", type=_count, default=0, metavar="N")
     complete.add_argument("--trace", action="store_true", help="also print who proposed each piece")

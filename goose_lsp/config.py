@@ -35,7 +35,7 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class DraftSettings:
-    policy: str = "goose"  # goose, plain
+    policy: str = "goose"  # goose, goose-paper (the published rules), plain
     max_nodes: int = 0  # draft budget in nodes, root not counted; 0: chosen from the cost curve
 
 
@@ -99,7 +99,7 @@ class Settings:
 _SECTIONS = tuple(f.name for f in fields(Settings) if f.name != "origins")
 _CHOICES = {
     "engine.dtype": ("auto", "int8", "bf16", "fp32"),
-    "draft.policy": ("goose", "plain"),
+    "draft.policy": ("goose", "goose-paper", "plain"),
     "daemon.log_level": ("debug", "info", "warning", "error"),
 }
 # Half-open on the right.

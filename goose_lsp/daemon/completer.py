@@ -28,3 +28,7 @@ class Completer(Protocol):
     def complete(self, ask: Ask, cancel: CancelToken) -> Completion:
         """Decode one completion; raises `CancelledError` when asked to stop."""
         ...
+
+    def close(self) -> None:
+        """Keep what was learned for next time. The last call."""
+        ...

@@ -3,14 +3,17 @@
 import logging
 import platform
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from goose_lsp.cancel import CancelToken
 from goose_lsp.config import Settings
 from goose_lsp.daemon.completer import Ask
+from goose_lsp.draft.baselines import BASELINES
 from goose_lsp.draft.bigrams import AdjacencyTable
-from goose_lsp.draft.drafter import Drafter
+from goose_lsp.draft.budget import StepCost
+from goose_lsp.draft.drafter import MAX_NODES, Drafter, warm_up
 from goose_lsp.draft.policy import Memory, PlainPolicy, Policy
 from goose_lsp.draft.tree import Origin
 from goose_lsp.engine.catalog import resolve_model
@@ -27,6 +30,8 @@ from goose_lsp.text.postprocess import EndRule, shown_text
 from goose_lsp.tokenizer import REPLACEMENT, Tokenizer
 
 log = logging.getLogger(__name__)
+
+PAPER_BUDGET = 60  # the published one
 
 
 @dataclass(slots=True)
@@ -58,6 +63,14 @@ class ModelCompleter:
         reason = Reason.OK if text else Reason.NOTHING_TO_ADD
         return Completion(text, ask.point, ask.point, reason, stats=stats)
 
+    def close(self) -> None:
+        """Keep the adjacency table; raises nothing."""
+        file = _table_file(self.settings, self.model_name)
+        try:
+            self.memory.table.save(file)
+        except OSError as error:
+            log.warning("%s: what drafting has learned cannot be kept: %s", file, error.strerror)
+
     def _decoder(
         self, policy_name: str, max_new_tokens: int, cancel: CancelToken, *, is_isolated: bool
     ) -> Decoder:
@@ -65,26 +78,27 @@ class ModelCompleter:
         if is_isolated:
             self.target.clear()
             memory = Memory()
-        end_ids = self.tokenizer.control_ids
         # An isolated request draws on nothing that was seen before, live prices included.
         step_cost = self.cost.prices.step if is_isolated else self.cost.step_cost()
-        # 0: as far as the cost curve was measured; each step then chooses below that.
-        max_nodes = self.settings.draft.max_nodes or step_cost.sizes[-1] - 1
-        policy: Policy = PlainPolicy()
-        if policy_name != "plain":
-            cost_table = () if self.settings.draft.max_nodes else step_cost.table(max_nodes)
-            policy = Drafter(memory, end_ids, cost_table)
+        policy, max_nodes = self._policy(policy_name, memory, step_cost)
+        limits = DecodeLimits(max_new_tokens, max_nodes, self.tokenizer.control_ids)
         table = memory.table if policy_name != "plain" else None
-        limits = DecodeLimits(max_new_tokens, max_nodes, end_ids)
-        return Decoder(
-            self.target,
-            policy,
-            limits,
-            cancel,
-            table,
-            self._after_step,
-            sampling=self._sampling(),
-        )
+        decoder = Decoder(self.target, policy, limits, cancel, table, self._after_step)
+        decoder.sampling = self._sampling()
+        return decoder
+
+    def _policy(self, name: str, memory: Memory, step_cost: StepCost) -> tuple[Policy, int]:
+        """The drafter and the most nodes it may draft. A budget that is set holds; 0 follows the prices."""
+        budget, end_ids = self.settings.draft.max_nodes, self.tokenizer.control_ids
+        if name == "plain":
+            return PlainPolicy(), 0
+        if name == "goose-paper":
+            budget = budget or PAPER_BUDGET
+            policy = BASELINES[name](memory, end_ids.__contains__, budget)
+            return policy, min(budget * 5 // 3, MAX_NODES)  # a confident draft may borrow
+        max_nodes = budget or step_cost.sizes[-1] - 1
+        cost_table = () if budget else step_cost.table(max_nodes)
+        return Drafter(memory, end_ids, cost_table), max_nodes
 
     def _sampling(self) -> Sampling | None:
         decode = self.settings.decode
@@ -159,7 +173,9 @@ def load_completer(settings: Settings) -> ModelCompleter:
         engine.dtype, engine.max_context_tokens, n_threads, settings.cache_dir, log.info
     )
     model = load_model(resolved.name, resolved.path, options)
+    warm_up()
     table = AdjacencyTable()
+    table.load(_table_file(settings, model.name), model.forward.n_vocab)
     target = new_target(model.forward, table.k, engine.cache_mb << 20)
     book = PriceBook(settings.cache_dir / "prices.json")
     prices = book.price(_price_key(model.name, model.forward, n_threads), target)
@@ -177,6 +193,10 @@ def load_completer(settings: Settings) -> ModelCompleter:
         Memory(table),
         Governor(n_threads),
     )
+
+
+def _table_file(settings: Settings, model_name: str) -> Path:
+    return settings.cache_dir / "adjacency" / f"{model_name}.npz"
 
 
 def _price_key(name: str, forward: Forward, n_threads: int) -> str:

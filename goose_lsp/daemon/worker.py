@@ -52,6 +52,8 @@ class Worker:
     def _run(self) -> None:
         while (job := self._mailbox.get()) is not None:
             self._done(job, self._complete(job))
+        if self._completer is not None:
+            self._completer.close()
 
     def _complete(self, job: Job) -> Completion:
         started_s = self._clock()

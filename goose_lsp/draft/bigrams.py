@@ -201,9 +201,12 @@ class AdjacencyTable:
         arrays["starts"], arrays["clock"] = self.rows.starts, self.rows.clock
         for name in ("keys", "stamps", "token_ids", "probabilities"):
             arrays[name] = getattr(self.rows, name)[used]
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         making = file.with_name(f"{file.name}.{os.getpid()}")
-        with making.open("wb") as stream:
+        # What follows what in the user's own text: nobody else's to read.
+        with os.fdopen(
+            os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
+        ) as stream:
             np.savez_compressed(stream, **arrays)
         making.replace(file)
 

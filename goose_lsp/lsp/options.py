@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-POLICIES = ("", "goose", "plain")
+POLICIES = ("", "goose", "goose-paper", "plain")
 MAX_NEW_TOKENS = 4096
 
 

@@ -31,6 +31,9 @@ class ScriptedCompleter:
         text = os.environ.get("SCRIPTED_TEXT", "")
         return Completion(text, ask.point, ask.point, Reason.OK)
 
+    def close(self) -> None:
+        (self._marks / "closed").touch()
+
     def _work_until_stopped(self, cancel: CancelToken) -> None:
         (self._marks / "working").touch()
         limit = monotonic() + _LIMIT_S

@@ -138,7 +138,7 @@ def test_version_is_the_packages_version(capsys: pytest.CaptureFixture[str]) -> 
         (["version", "--set", "engine.model"], "section.key=value"),
         (["version", "--set", "engine.modle=x"], "did you mean engine.model?"),
         (["version", "--set", "engine.threads=many"], "must be a whole number"),
-        (["version", "--set", "draft.policy=fast"], "goose, plain"),
+        (["version", "--set", "draft.policy=fast"], "goose, goose-paper, plain"),
     ],
 )
 def test_wrong_use_is_one_line(

@@ -11,6 +11,7 @@ from goose_lsp.config import Settings, load_settings
 from goose_lsp.daemon import load
 from goose_lsp.daemon.completer import Ask
 from goose_lsp.daemon.load import ModelCompleter, load_completer
+from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.budget import StepCost
 from goose_lsp.engine.catalog import ResolvedModel
 from goose_lsp.engine.cost import LiveCost, Prices
@@ -117,7 +118,7 @@ def test_plain_decoding_teaches_nothing() -> None:
     assert len(plain.memory.table) == 0
 
 
-@pytest.mark.parametrize("policy", ["goose", "plain"])
+@pytest.mark.parametrize("policy", ["goose", "goose-paper", "plain"])
 def test_a_cancelled_request_raises_and_the_next_is_served(policy: str) -> None:
     used = completer()
     cancel = CancelToken()
@@ -181,3 +182,22 @@ def test_loading_prepares_a_completer_that_answers(
     assert loaded.target.max_tokens == CONFIG.max_context_tokens
     assert loaded.complete(ask(max_new_tokens=2), CancelToken()).stats["n_tokens"] > 0
     assert (tmp_path / "prices.json").exists()
+
+
+def test_what_was_learned_is_kept_for_the_next_daemon(tmp_path: Path) -> None:
+    given = load_settings({"paths.cache_dir": str(tmp_path)}, environ={})
+    used = completer(settings=given)
+    used.complete(ask(), CancelToken())
+    used.close()
+    kept = AdjacencyTable()
+    assert kept.load(tmp_path / "adjacency" / "tiny.npz", CONFIG.n_vocab)
+    assert len(kept) == len(used.memory.table) > 0
+
+
+def test_a_cache_that_cannot_be_written_ends_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    completer(settings=load_settings({"paths.cache_dir": str(blocked)}, environ={})).close()
+    assert "cannot be kept" in caplog.text

@@ -24,6 +24,10 @@ class ScriptedCompleter:
 
     def __init__(self, script: Callable[[Ask, CancelToken], Completion]) -> None:
         self.complete = script
+        self.closed_by: list[str] = []
+
+    def close(self) -> None:
+        self.closed_by.append(threading.current_thread().name)
 
 
 class Clock:
@@ -197,3 +201,11 @@ def test_a_job_cancelled_before_its_turn_costs_no_work() -> None:
 def test_a_worker_that_never_worked_ends() -> None:
     with working(no_model):
         pass
+
+
+def test_the_completer_is_closed_once_by_the_thread_that_used_it() -> None:
+    completer = answering("text")
+    with working(lambda: completer) as rig:
+        rig.ask()
+        assert not completer.closed_by
+    assert completer.closed_by == ["inference"]

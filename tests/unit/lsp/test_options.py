@@ -31,7 +31,7 @@ def test_no_options_are_fine() -> None:
         ({"trace": 1}, "true or false"),
         ({"maxNewTokens": True}, "a whole number"),
         ({"maxNewTokens": -1}, "between 0 and 4096"),
-        ({"policy": "fast"}, "one of goose, plain"),
+        ({"policy": "fast"}, "one of goose, goose-paper, plain"),
     ],
 )
 def test_what_is_wrong_is_named_once_and_changes_nothing(raw: object, part: str) -> None:
