@@ -17,7 +17,7 @@ from goose_lsp.draft.drafter import MAX_NODES, Drafter, warm_up
 from goose_lsp.draft.policy import Memory, PlainPolicy, Policy
 from goose_lsp.draft.tree import Origin
 from goose_lsp.engine.catalog import resolve_model
-from goose_lsp.engine.cost import LiveCost, PriceBook
+from goose_lsp.engine.cost import LiveCost, PriceBook, chunk_for
 from goose_lsp.engine.decode import DecodeLimits, Decoder
 from goose_lsp.engine.forward import Forward
 from goose_lsp.engine.load import LoadOptions, load_model
@@ -179,6 +179,7 @@ def load_completer(settings: Settings) -> ModelCompleter:
     target = new_target(model.forward, table.k, engine.cache_mb << 20)
     book = PriceBook(settings.cache_dir / "prices.json")
     prices = book.price(_price_key(model.name, model.forward, n_threads), target)
+    target.chunk = chunk_for(prices.prefill_token_ms)
     log.info(
         "T(n) in ms: %s; %.2f ms a prompt token",
         dict(zip(prices.step.sizes, (round(t, 1) for t in prices.step.times_ms), strict=True)),

@@ -56,7 +56,7 @@ class Successors:
 @kernel
 def key_of(tier: int, before: int, previous: int, current: int) -> int:
     """A digest of the tokens a tier looks at, never negative; equal keys of different tokens are rare."""
-    key = np.int64(current) * _FACTORS[0]
+    key: Any = np.int64(current) * _FACTORS[0]
     if tier > 0:
         key = (key ^ (key >> 31)) + np.int64(previous) * _FACTORS[1]
     if tier > 1:

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 # Cached tokens while measuring; a typical prompt.
 N_CONTEXT = 512
+# The longest a pass over a prompt may take, where 8 tokens do not take longer.
+CHUNK_MS = 100.0
 # A measurement goes on for so long and so often at most.
 LIMIT_S, REPEATS = 1.6, 5
 # Kept prices stand while none of a few fresh looks is off by more than this factor from the others.
@@ -86,6 +88,11 @@ def _time_prefill(target: Target, clock: Callable[[], float]) -> float:
     started = clock()
     list(target.prefill(token_ids, CancelToken()))
     return (clock() - started) * 1e3 / n
+
+
+def chunk_for(prefill_token_ms: float) -> int:
+    """Prompt tokens per pass, so that a request overtaken by typing is noticed within `CHUNK_MS`."""
+    return max(8, min(PREFILL_CHUNK, int(CHUNK_MS / prefill_token_ms)))
 
 
 class PriceBook:

@@ -1,5 +1,6 @@
 """Decoding: draft, verify, accept, commit, until something says enough."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -8,10 +9,12 @@ from goose_lsp.cancel import CancelToken
 from goose_lsp.draft.accept import Acceptance, accept_greedy, accept_sampled
 from goose_lsp.draft.bigrams import NO_TOKEN, AdjacencyTable
 from goose_lsp.draft.policy import Policy
-from goose_lsp.draft.tree import DraftTree, Origin
+from goose_lsp.draft.tree import DraftTree, Origin, chain
 from goose_lsp.engine.forward import Scored
 from goose_lsp.engine.sample import Sampling, draw_token
 from goose_lsp.engine.verify import Target
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -87,7 +90,7 @@ class Decoder:
             started = self.clock()
             max_nodes = min(self.limits.max_nodes, self._room())
             # The bonus token comes on top of the accepted depth.
-            tree = self.policy.draft(max_nodes, max_depth=n_left - 1)
+            tree = self._checked(self.policy.draft(max_nodes, max_depth=n_left - 1))
             self.stats.draft_s += self.clock() - started
             acceptance = self._step(tree)
             committed = [
@@ -130,6 +133,19 @@ class Decoder:
         return accept_sampled(
             tree, lambda node, depth: draw_token(row_logits(node), position + depth, sampling)
         )
+
+    def _checked(self, tree: DraftTree) -> DraftTree:
+        """The draft, or none where it cannot be verified: a broken source must not cost the answer."""
+        n_vocab, fault = self.target.n_vocab, ""
+        wrong = [token for token in tree.token_ids[1:] if not 0 <= token < n_vocab]
+        if wrong:
+            fault = f"token {wrong[0]}, outside the vocabulary of {n_vocab}"
+        elif len(tree) - 1 > self._room():
+            fault = f"{len(tree) - 1} nodes where {self._room()} fit"
+        if not fault:
+            return tree
+        log.warning("%s drafted %s; its draft is dropped", type(self.policy).__name__, fault)
+        return chain(tree.token_ids[0], [])
 
     def _contexts(self, tree: DraftTree) -> tuple[list[int], list[int], Sequence[int]]:
         """For every node the two tokens before it, and its own."""

@@ -35,9 +35,7 @@ def open_model(folder: Path) -> tuple[ModelSource, Tokenizer]:
         check_tensor(weight, name, shape, str(folder))
         return weight
 
-    return ModelSource(config, str(folder), read), Tokenizer.from_file(
-        folder / "tokenizer.json", _end_ids(raw)
-    )
+    return ModelSource(config, str(folder), read), _tokenizer(folder, raw)
 
 
 def _config(raw: dict[str, Any], folder: Path) -> LlamaConfig:
@@ -69,6 +67,17 @@ def _config(raw: dict[str, Any], folder: Path) -> LlamaConfig:
         )
     except KeyError as error:
         raise ModelLoadError(f"{folder}/config.json: {error} is missing") from None
+
+
+def _tokenizer(folder: Path, raw: dict[str, Any]) -> Tokenizer:
+    end_ids = _end_ids(raw)
+    tokenizer = Tokenizer.from_file(folder / "tokenizer.json", end_ids)
+    unknown = [token for token in end_ids if not 0 <= token < tokenizer.n_vocab]
+    if unknown:
+        raise ModelLoadError(
+            f"{folder}/config.json names token {unknown[0]} as an end, which tokenizer.json does not have"
+        )
+    return tokenizer
 
 
 def _end_ids(raw: dict[str, Any]) -> list[int]:

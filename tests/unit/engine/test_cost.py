@@ -5,7 +5,7 @@ import pytest
 
 from goose_lsp.draft.budget import StepCost
 from goose_lsp.engine import cost
-from goose_lsp.engine.cost import N_LIVE, SIZES, LiveCost, PriceBook, Prices, measure
+from goose_lsp.engine.cost import N_LIVE, SIZES, LiveCost, PriceBook, Prices, chunk_for, measure
 from tests.tiny import tiny_target
 
 BASE = Prices(StepCost((1, 8, 64), (10.0, 20.0, 100.0)), 1.0)
@@ -105,3 +105,8 @@ def test_a_few_odd_steps_change_no_price_but_are_noticed_as_slowness() -> None:
         live.observe(1, 0.050)
     assert live.step_cost() == BASE.step
     assert live.slowdown() == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(("token_ms", "chunk"), [(0.9, 64), (2.0, 50), (10.0, 10), (60.0, 8)])
+def test_a_slow_model_reads_prompts_in_smaller_pieces(token_ms: float, chunk: int) -> None:
+    assert chunk_for(token_ms) == chunk

@@ -194,3 +194,24 @@ def test_a_target_that_shows_no_logits_cannot_be_drawn_from(
 
 def test_nothing_decoded_has_no_mean() -> None:
     assert DecodeStats().mean_accepted_len == 0.0
+
+
+@pytest.mark.parametrize(
+    ("drafted", "said"),
+    [
+        ([5, 24], "Broken drafted token 24, outside the vocabulary of 24"),
+        ([-1], "Broken drafted token -1"),
+        ([1] * 200, "Broken drafted 200 nodes where"),
+    ],
+)
+def test_a_draft_that_cannot_be_verified_is_dropped_and_its_source_named(
+    drafted: list[int], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(PlainPolicy):
+        def draft(self, max_nodes: int, max_depth: int) -> DraftTree:
+            del max_nodes, max_depth
+            return chain(self.last_token, drafted)
+
+    tokens = [token for step in decoder(Broken()).steps() for token, _ in step]
+    assert tokens == plain_tokens()
+    assert said in caplog.text

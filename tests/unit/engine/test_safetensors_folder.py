@@ -30,6 +30,7 @@ def damage(folder: Path, **changes: object) -> None:
         ({"num_key_value_heads": 3}, "cannot share 3 KV heads"),
         ({"num_hidden_layers": 3}, "layers.2.*is missing"),
         ({"rope_parameters": {"rope_type": "yarn"}}, "rope kind"),
+        ({"eos_token_id": 999}, "names token 999 as an end"),
     ],
 )
 def test_a_config_that_does_not_fit_is_explained(
