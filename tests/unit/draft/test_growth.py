@@ -182,16 +182,23 @@ def test_a_table_that_knows_every_row_grows_as_wide_as_there_is_room() -> None:
     assert {len(node.path) for node in tree[16:]} == {2}
 
 
+def test_among_equals_the_node_that_was_there_first_is_continued_first() -> None:
+    table, cells = table_of({(token,): {1: 0.5, 2: 0.5} for token in (1, 2)}), new_cells()
+    cells.table_prior[:] = 0.5
+    tree = grown(sources_of([1], table=table, uses_copies=False), max_nodes=6, cells=cells)
+    assert [node.path for node in tree] == [(1,), (2,), (1, 1), (1, 2), (2, 1), (2, 2)]
+
+
 def test_a_buffer_used_before_leaves_no_traces() -> None:
     columns, cells, scratch = new_grown(MAX_NODES), new_cells(), new_scratch()
     ends = np.array([], np.int64)
     crowded = sources_of([1, 2, 3, 1, 2], [1, 2, 4], table_of({(1, 2): {5: 0.5, 6: 0.4}}))
-    quiet = sources_of([7, 8])
-    for sources in (crowded, quiet, crowded):
+    sparse, quiet = sources_of([1, 2, 3, 1, 2]), sources_of([7, 8])
+    for sources in (crowded, sparse, quiet, crowded):
         n = grow(sources, cells, ends, (8, 9), columns, scratch)
         fresh = grown(sources, 8, 9)
         assert columns.values[1:n].tolist() == [node.value for node in fresh]
-        assert bool(fresh) == (sources is crowded)
+        assert bool(fresh) == (sources is not quiet)
 
 
 @settings(deadline=None, max_examples=40)
