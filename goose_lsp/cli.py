@@ -245,7 +245,9 @@ async def _with_spinner(answer: Awaitable[_Result]) -> _Result:
         return await task
     from rich.console import Console
 
-    with Console(stderr=True).status("loading the model …"):
+    with Console(stderr=True).status(
+        "loading the model (the first start on a machine compiles and converts: half a minute) …"
+    ):
         return await task
 
 

@@ -31,8 +31,10 @@ _LOCK_TRIES, _LOCK_PAUSE_S = 20, 0.02
 
 _logger = logging.getLogger(__name__)
 
+Load = Callable[[Callable[[str], None]], Completer]
 
-def run_daemon(settings: Settings, load: Callable[[], Completer] | None = None) -> int:
+
+def run_daemon(settings: Settings, load: Load | None = None) -> int:
     """Serve in the foreground until told to end, or idle for too long; the exit code.
 
     Raises `DaemonUnavailableError` if a daemon already runs, `ConfigError` if the runtime directory
@@ -50,12 +52,12 @@ def run_daemon(settings: Settings, load: Callable[[], Completer] | None = None) 
     return 0
 
 
-def _loader(settings: Settings) -> Callable[[], Completer]:
-    def load() -> Completer:
+def _loader(settings: Settings) -> Load:
+    def load(say: Callable[[str], None]) -> Completer:
         # torch is imported here, on the inference thread, when the first request comes.
         from goose_lsp.daemon.load import load_completer  # noqa: PLC0415
 
-        return load_completer(settings)
+        return load_completer(settings, say)
 
     return load
 
@@ -102,9 +104,7 @@ def _log_to_file(settings: Settings) -> None:
 class _Daemon:
     """Startup, main loop and shutdown, in that order."""
 
-    def __init__(
-        self, settings: Settings, endpoint: Endpoint, load: Callable[[], Completer]
-    ) -> None:
+    def __init__(self, settings: Settings, endpoint: Endpoint, load: Load) -> None:
         self._settings = settings
         self._endpoint = endpoint
         self._load = load

@@ -2,6 +2,7 @@
 
 import logging
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -164,19 +165,21 @@ class ModelCompleter:
         return pieces
 
 
-def load_completer(settings: Settings) -> ModelCompleter:
-    """Load the configured model; raises `ModelMissingError`, `ModelLoadError` or `ConfigError`."""
+def load_completer(settings: Settings, say: Callable[[str], None]) -> ModelCompleter:
+    """Load the configured model, saying what takes long; raises `ModelMissingError`, `ModelLoadError` or `ConfigError`."""
     engine = settings.engine
     resolved = resolve_model(settings)
     n_threads = choose_threads(engine.threads)
     options = LoadOptions(
-        engine.dtype, engine.max_context_tokens, n_threads, settings.cache_dir, log.info
+        engine.dtype, engine.max_context_tokens, n_threads, settings.cache_dir, say
     )
     model = load_model(resolved.name, resolved.path, options)
+    say("preparing to draft")
     warm_up()
     table = AdjacencyTable()
     table.load(_table_file(settings, model.name), model.forward.n_vocab)
     target = new_target(model.forward, table.k, engine.cache_mb << 20)
+    say("measuring what a pass costs here")
     book = PriceBook(settings.cache_dir / "prices.json")
     prices = book.price(_price_key(model.name, model.forward, n_threads), target)
     target.chunk = chunk_for(prices.prefill_token_ms)

@@ -18,11 +18,14 @@ _logger = logging.getLogger(__name__)
 
 
 class Worker:
-    """Takes one job at a time. `done` is called on this thread with the job and its completion."""
+    """Takes one job at a time. `done` is called on this thread with the job and its completion.
+
+    `load` is given a function to say what it is at.
+    """
 
     def __init__(
         self,
-        load: Callable[[], Completer],
+        load: Callable[[Callable[[str], None]], Completer],
         done: Callable[[Job, Completion], None],
         clock: Callable[[], float] = monotonic,
     ) -> None:
@@ -82,7 +85,7 @@ class Worker:
             return None
         self.model_state, self.detail = "loading", ""
         try:
-            self._completer = self._load()
+            self._completer = self._load(self._say)
         except ModelMissingError as error:
             self._fail("missing", str(error))
         except (ModelLoadError, ConfigError) as error:
@@ -91,8 +94,12 @@ class Worker:
             _logger.exception("the model cannot be loaded")
             self._fail("broken", f"the model cannot be loaded ({error}); see the daemon's log")
         else:
-            self.model_state = "ready"
+            self.model_state, self.detail = "ready", ""
         return self._completer
+
+    def _say(self, detail: str) -> None:
+        self.detail = detail
+        _logger.info("%s", detail)
 
     def _fail(self, state: str, detail: str) -> None:
         self.model_state, self.detail = state, " ".join(detail.split())

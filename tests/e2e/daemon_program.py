@@ -46,7 +46,7 @@ class ScriptedCompleter:
 def main() -> int:
     settings = load_settings()
     try:
-        return run_daemon(settings, load=lambda: ScriptedCompleter(settings.cache_dir))
+        return run_daemon(settings, load=lambda _say: ScriptedCompleter(settings.cache_dir))
     except GooseError as error:
         sys.exit(str(error))
 

@@ -166,6 +166,7 @@ def test_loading_prepares_a_completer_that_answers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[LoadOptions] = []
+    said: list[str] = []
 
     def load_model(name: str, path: Path, options: LoadOptions) -> LoadedModel:
         del path
@@ -176,12 +177,13 @@ def test_loading_prepares_a_completer_that_answers(
     monkeypatch.setattr(load, "resolve_model", lambda _s: ResolvedModel("tiny", Path("tiny.gguf")))
     monkeypatch.setattr(load, "load_model", load_model)
     given = {"engine.dtype": "bf16", "engine.threads": 1, "paths.cache_dir": str(tmp_path)}
-    loaded = load_completer(load_settings(given, environ={}))
+    loaded = load_completer(load_settings(given, environ={}), said.append)
     assert [(o.dtype, o.n_threads, o.cache_dir) for o in asked] == [("bf16", 1, tmp_path)]
     assert loaded.model_name == "tiny"
     assert loaded.target.max_tokens == CONFIG.max_context_tokens
     assert loaded.complete(ask(max_new_tokens=2), CancelToken()).stats["n_tokens"] > 0
     assert (tmp_path / "prices.json").exists()
+    assert said
 
 
 def test_what_was_learned_is_kept_for_the_next_daemon(tmp_path: Path) -> None:

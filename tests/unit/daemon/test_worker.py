@@ -42,7 +42,7 @@ class Rig:
     def __init__(self, load: Callable[[], ScriptedCompleter]) -> None:
         self.clock = Clock()
         self.done: SimpleQueue[tuple[Job, Completion]] = SimpleQueue()
-        self.worker = Worker(load, lambda *news: self.done.put(news), self.clock)
+        self.worker = Worker(lambda _say: load(), lambda *news: self.done.put(news), self.clock)
 
     def ask(self, job: Job | None = None) -> Completion:
         job = job or make_job()
@@ -209,3 +209,21 @@ def test_the_completer_is_closed_once_by_the_thread_that_used_it() -> None:
         rig.ask()
         assert not completer.closed_by
     assert completer.closed_by == ["inference"]
+
+
+def test_what_loading_is_at_shows_until_it_is_done() -> None:
+    seen: list[tuple[str, str]] = []
+
+    def load(say: Callable[[str], None]) -> ScriptedCompleter:
+        say("converting")
+        seen.append((worker.model_state, worker.detail))
+        return answering("text")
+
+    done: SimpleQueue[tuple[Job, Completion]] = SimpleQueue()
+    worker = Worker(load, lambda *news: done.put(news))
+    worker.start()
+    worker.put(make_job())
+    done.get(timeout=LIMIT_S)
+    worker.stop(LIMIT_S)
+    assert seen == [("loading", "converting")]
+    assert (worker.model_state, worker.detail) == ("ready", "")
