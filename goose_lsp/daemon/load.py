@@ -18,7 +18,7 @@ from goose_lsp.draft.drafter import MAX_NODES, Drafter, warm_up
 from goose_lsp.draft.policy import Memory, PlainPolicy, Policy
 from goose_lsp.draft.tree import Origin
 from goose_lsp.engine.catalog import resolve_model
-from goose_lsp.engine.cost import LiveCost, PriceBook, chunk_for
+from goose_lsp.engine.cost import LiveCost, PriceBook, best_threads, chunk_for
 from goose_lsp.engine.decode import DecodeLimits, Decoder
 from goose_lsp.engine.forward import Forward
 from goose_lsp.engine.load import LoadOptions, load_model
@@ -180,6 +180,8 @@ def load_completer(settings: Settings, say: Callable[[str], None]) -> ModelCompl
     table.load(_table_file(settings, model.name), model.forward.n_vocab)
     target = new_target(model.forward, table.k, engine.cache_mb << 20)
     say("measuring what a pass costs here")
+    if not engine.threads:
+        n_threads = best_threads(target, n_threads)
     book = PriceBook(settings.cache_dir / "prices.json")
     prices = book.price(_price_key(model.name, model.forward, n_threads), target)
     target.chunk = chunk_for(prices.prefill_token_ms)

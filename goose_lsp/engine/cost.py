@@ -74,6 +74,24 @@ def measure(
     return Prices(StepCost(sizes, tuple(fastest.values())), prefill_ms)
 
 
+def best_threads(
+    target: Target, most: int, clock: Callable[[], float] = perf_counter, repeats: int = 3
+) -> int:
+    """How many threads verify eight nodes fastest; fewer where more gain less than a twentieth."""
+    n_nodes = min(8, target.max_tokens // 2)
+    target.occupy(min(N_CONTEXT, target.max_tokens - n_nodes))
+    fastest = dict.fromkeys(range(1, most + 1), math.inf)
+    for _ in range(repeats):
+        for n in fastest:
+            target.forward.use_threads(n)
+            fastest[n] = min(fastest[n], _time_step(target, n_nodes, clock))
+    target.clear()
+    limit = 1.05 * min(fastest.values())
+    best = next(n for n, time in fastest.items() if time <= limit)
+    target.forward.use_threads(best)
+    return best
+
+
 def _time_step(target: Target, n: int, clock: Callable[[], float]) -> float:
     tree = chain(0, [0] * (n - 1))
     started = clock()
