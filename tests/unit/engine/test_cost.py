@@ -5,7 +5,16 @@ import pytest
 
 from goose_lsp.draft.budget import StepCost
 from goose_lsp.engine import cost
-from goose_lsp.engine.cost import N_LIVE, SIZES, LiveCost, PriceBook, Prices, chunk_for, measure
+from goose_lsp.engine.cost import (
+    N_LIVE,
+    SIZES,
+    LiveCost,
+    PriceBook,
+    Prices,
+    best_threads,
+    chunk_for,
+    measure,
+)
 from tests.tiny import tiny_target
 
 BASE = Prices(StepCost((1, 8, 64), (10.0, 20.0, 100.0)), 1.0)
