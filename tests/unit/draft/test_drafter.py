@@ -123,6 +123,11 @@ def test_the_longest_copied_path_lies_directly_behind_the_root() -> None:
     assert [int(origin) for origin in tree.origins] == [0, 1, 1, 1, 2, 1, 2]
 
 
+def test_of_copied_paths_of_one_length_the_likelier_is_the_spine() -> None:
+    tree = spine_first(*grown_of([(1, 0, False), (2, 0, True), (3, 0, True)]))
+    assert tree.token_ids == (0, 2, 1, 3)
+
+
 @st.composite
 def grown_trees(draw: st.DrawFn) -> list[tuple[int, int, bool]]:
     """Distinct tokens, any shape; copied or not at random."""

@@ -124,10 +124,12 @@ def test_a_slow_model_reads_prompts_in_smaller_pieces(token_ms: float, chunk: in
 @pytest.mark.parametrize(
     ("times_s", "best"), [([0.010, 0.006, 0.005], 3), ([0.010, 0.0051, 0.005], 2), ([1, 9, 9], 1)]
 )
-def test_as_many_threads_are_used_as_gain_something(times_s: list[float], best: int) -> None:
+def test_as_many_threads_are_used_as_gain_something(
+    times_s: list[float], best: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tiny_target()
     used: list[int] = []
-    target.forward.use_threads = used.append  # type: ignore[method-assign]
+    monkeypatch.setattr(target.forward, "use_threads", used.append)
     shown = [value for time in times_s for value in (0.0, time)]
     assert best_threads(target, 3, iter(shown).__next__, repeats=1) == best
     assert used == [1, 2, 3, best]
