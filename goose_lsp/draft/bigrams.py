@@ -98,7 +98,7 @@ def harvest_rows(rows: Rows, contexts: Any, top_ids: Any, top_probabilities: Any
     """
     width = min(top_ids.shape[1], rows.token_ids.shape[1])
     for i in range(len(contexts)):
-        if top_probabilities[i, 0] <= 0.0:
+        if not top_probabilities[i, 0] > 0.0:
             continue
         before, previous, current = contexts[i, 0], contexts[i, 1], contexts[i, 2]
         n_tiers = 1 if previous == NO_TOKEN else 2 if before == NO_TOKEN else 3
@@ -180,6 +180,8 @@ class AdjacencyTable:
         columns = (before, previous, current, top_ids, top_probabilities)
         if len({len(column) for column in columns}) > 1:
             raise GooseError("harvest: the columns differ in length")
+        if np.shape(top_ids) != np.shape(top_probabilities):
+            raise GooseError("harvest: tokens and probabilities differ in length")
         if len(current):
             contexts = np.array((before, previous, current), dtype=np.int64).T.copy()
             ids = np.ascontiguousarray(top_ids, dtype=np.int64)
@@ -211,9 +213,9 @@ class AdjacencyTable:
         making.replace(file)
 
     def load(self, file: Path, n_vocab: int) -> bool:
-        """Take over what `save` wrote; False, and an unchanged table, where there is nothing sound."""
+        """Hold what `save` wrote and nothing else; False, and an unchanged table, where that is not sound."""
         try:
-            with np.load(file, allow_pickle=False) as kept:
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as kept:
                 arrays = {name: kept[name] for name in kept.files}
             self._take(arrays, n_vocab)
         except FileNotFoundError:
@@ -236,8 +238,12 @@ class AdjacencyTable:
         if len(used) and not (ids.min() >= 0 and ids.max() < n_vocab and np.isfinite(shares).all()):
             raise ValueError("tokens out of range")
         keys, stamps = arrays["keys"].astype(np.int64), arrays["stamps"].astype(np.int64)
-        if not (len(keys) == len(stamps) == len(used)) or (len(keys) and keys.min() < 0):
+        if arrays["clock"].shape != (1,) or not np.issubdtype(used.dtype, np.integer):
+            raise ValueError("a clock or rows that are none")
+        if keys.shape != used.shape or stamps.shape != used.shape or keys.min(initial=0) < 0:
             raise ValueError("keys that are none")
+        self.rows.keys[:], self.rows.stamps[:] = _FREE, 0
+        self.rows.token_ids[:], self.rows.probabilities[:] = 0, 0.0
         self.rows.keys[used], self.rows.stamps[used] = keys, stamps
         self.rows.token_ids[used], self.rows.probabilities[used] = ids, shares
         self.rows.clock[0] = max(int(arrays["clock"][0]), int(stamps.max(initial=0)))

@@ -1,5 +1,6 @@
 """What decoding needs of a drafter, and what drafters keep between requests."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -56,6 +57,7 @@ class Memory:
     )  # what earlier requests held that the present one lacks
     extras: dict[str, object] = field(default_factory=dict)
     _context: list[int] = field(default_factory=list)
+    _known: deque[int] = field(default_factory=lambda: deque(maxlen=64))
 
     def begin(self, prompt_ids: Sequence[int]) -> None:
         """A request begins: what the last one held beyond their common start becomes an earlier text."""
@@ -66,8 +68,11 @@ class Memory:
             n += 1
         # A few shared tokens lead into it, so that a match finds the place.
         lost = self._context[max(0, n - MAX_MATCH_LEN) :] if n < len(self._context) else []
-        if lost:
+        # Asked again and answered alike: known already.
+        digest = hash(tuple(lost))
+        if lost and digest not in self._known:
             self.earlier.extend([*lost, NO_TOKEN])
+            self._known.append(digest)
         self._context = list(prompt_ids)
 
     def go_on(self, token_ids: Sequence[int]) -> None:

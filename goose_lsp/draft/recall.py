@@ -118,16 +118,24 @@ def _gather(text: Text, position: int, tail: Any, n_tail: int, found: Followers)
         place = 0
         while place < n and found.tokens[place] != follower:
             place += 1
-        if place == n and n < MAX_FOLLOWERS:
-            found.tokens[n], found.match_lens[n], found.counts[n] = follower, match_len, 0
-            n += 1
+        if place == n:
+            place = n if n < MAX_FOLLOWERS else _weakest(found)
+            if n < MAX_FOLLOWERS or match_len > found.match_lens[place]:
+                found.tokens[place], found.match_lens[place], found.counts[place] = (
+                    follower,
+                    match_len,
+                    0,
+                )
+                n = max(n, place + 1)
+            else:
+                place = n
         if place < n:
             found.counts[place] += 1
             found.match_lens[place] = max(found.match_lens[place], match_len)
             if found.match_lens[place] > found.match_lens[best]:
                 best = place
         position = text.earlier[position]
-    _swap(found, best)
+    _bring_forward(found, best)
     return n
 
 
@@ -142,10 +150,23 @@ def _match_len(tokens: Any, position: int, tail: Any, n_tail: int) -> int:
 
 
 @kernel
-def _swap(found: Followers, best: int) -> None:
-    """Bring the best follower to the front."""
+def _weakest(found: Followers) -> int:
+    """The follower of the shortest match, the last met among equals."""
+    weakest = 0
+    for i in range(1, MAX_FOLLOWERS):
+        if found.match_lens[i] <= found.match_lens[weakest]:
+            weakest = i
+    return weakest
+
+
+@kernel
+def _bring_forward(found: Followers, best: int) -> None:
+    """The best follower to the front, the others in their order behind it."""
     for column in found:
-        column[0], column[best] = column[best], column[0]
+        value = column[best]
+        for i in range(best, 0, -1):
+            column[i] = column[i - 1]
+        column[0] = value
 
 
 class Recall:
@@ -159,7 +180,11 @@ class Recall:
         return int(self.text.size[0])
 
     def extend(self, token_ids: Any) -> None:
-        added = np.asarray(token_ids, np.int32)[-self._max_capacity // 2 :]
+        """Add tokens; more than fit beside the newer half are cut at their start."""
+        added = np.asarray(token_ids, np.int32)
+        limit = self._max_capacity // 2 if len(self) else self._max_capacity
+        if len(added) > limit:
+            added = np.concatenate(([NO_TOKEN], added[len(added) - limit + 1 :]), dtype=np.int32)
         if len(self) + len(added) > len(self.text.tokens):
             self._move(len(added))
         append(self.text, added)
@@ -169,6 +194,6 @@ class Recall:
         kept = self.text.tokens[: len(self)].copy()
         capacity = min(2 * (len(kept) + n_added), self._max_capacity)
         if len(kept) + n_added > capacity:
-            kept = kept[-capacity // 2 :]
+            kept = kept[len(kept) - capacity // 2 :]
         self.text = new_text(capacity)
         append(self.text, kept)
