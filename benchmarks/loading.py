@@ -25,6 +25,7 @@ name, path, dtype, n_threads, cache_dir, n_cached = sys.argv[1:]
 n_cached = int(n_cached)
 options = LoadOptions(dtype, n_cached + 64, int(n_threads), Path(cache_dir))
 target = Target(load_model(name, Path(path), options).forward, top_k=8)
+n_cached = min(n_cached, target.max_tokens - 64)
 target.verify(chain(0, []))
 ready_s = perf_counter() - began
 list(target.prefill([(7 * i) % 1000 for i in range(n_cached)], CancelToken()))

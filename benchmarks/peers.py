@@ -59,7 +59,9 @@ class LlamaCpp:
         self._server = xllamacpp.Server(params)
         self.run = PeerRun()
 
-    def complete(self, token_ids: list[int], max_new_tokens: int) -> PeerRun:
+    def complete(
+        self, token_ids: list[int], max_new_tokens: int, *, ignores_end: bool = False
+    ) -> PeerRun:
         """Decode from a cold cache; adds to `run` and returns this prompt's share."""
         answer = self._server.handle_completions(
             {
@@ -67,6 +69,7 @@ class LlamaCpp:
                 "temperature": 0,
                 "n_predict": max_new_tokens,
                 "cache_prompt": False,
+                "ignore_eos": ignores_end,
             }
         )
         timings = answer["timings"]

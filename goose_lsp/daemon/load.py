@@ -108,8 +108,12 @@ class ModelCompleter:
         return Sampling(decode.temperature, decode.top_k, decode.top_p, decode.seed)
 
     def _after_step(self, n_nodes: int, seconds: float) -> None:
-        self.cost.observe(n_nodes, seconds)
-        self.target.forward.use_threads(self.governor.after_step(self.cost.slowdown()))
+        # Prices are those of all threads: steps made alone say nothing about them.
+        if self.governor.n_active == self.governor.n_threads:
+            self.cost.observe(n_nodes, seconds)
+        if self.governor.after_step(self.cost.slowdown()):
+            self.cost.forget_recent()
+            self.target.forward.use_threads(self.governor.n_active)
 
     def _decode(
         self, decoder: Decoder, ask: Ask, prompt: Prompt
@@ -206,4 +210,4 @@ def _table_file(settings: Settings, model_name: str) -> Path:
 
 
 def _price_key(name: str, forward: Forward, n_threads: int) -> str:
-    return f"{name} {forward.dtype} cpu {n_threads} {platform.node()}"
+    return f"{name} {forward.dtype} cpu {n_threads} {platform.processor() or platform.machine()}"

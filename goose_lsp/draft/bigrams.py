@@ -204,13 +204,15 @@ class AdjacencyTable:
         for name in ("keys", "stamps", "token_ids", "probabilities"):
             arrays[name] = getattr(self.rows, name)[used]
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        making = file.with_name(f"{file.name}.{os.getpid()}")
-        # What follows what in the user's own text: nobody else's to read.
-        with os.fdopen(
-            os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
-        ) as stream:
-            np.savez_compressed(stream, **arrays)
-        making.replace(file)
+        making = file.with_name(f"{file.name}.making")
+        try:
+            # What follows what in the user's own text: nobody else's to read.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with os.fdopen(os.open(making, flags, 0o600), "wb") as stream:
+                np.savez(stream, **arrays)
+            making.replace(file)
+        finally:
+            making.unlink(missing_ok=True)
 
     def load(self, file: Path, n_vocab: int) -> bool:
         """Hold what `save` wrote and nothing else; False, and an unchanged table, where that is not sound."""

@@ -6,10 +6,12 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 from goose_lsp.cancel import CancelToken
 from goose_lsp.draft.budget import StepCost
@@ -30,6 +32,10 @@ LIMIT_S, REPEATS = 1.6, 5
 TOLERANCE = 1.5
 # A size's price follows the median of this many live steps once half of them are seen.
 N_LIVE = 32
+# Steps by whose median the machine is called busy.
+N_RECENT = 8
+# Bounds of what a kept price can be.
+MAX_SIZE, MIN_MS = 1024, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ def measure(
     Sizes take turns, so that a busy moment of the machine falls on all of them alike. Sizes that do not fit
     into the context are left out. Clears the cache.
     """
-    sizes = tuple(n for n in sizes if n <= target.max_tokens // 2) or (1,)
+    sizes = sizes_for(target, sizes)
     n_context = min(N_CONTEXT, target.max_tokens - max(*sizes, 2))
     target.occupy(n_context)
     target.verify(chain(0, []))  # the first pass of a process pays for lazy set-up
@@ -72,6 +78,12 @@ def measure(
     prefill_ms = _time_prefill(target, clock)
     target.clear()
     return Prices(StepCost(sizes, tuple(fastest.values())), prefill_ms)
+
+
+def sizes_for(target: Target, sizes: tuple[int, ...] = SIZES) -> tuple[int, ...]:
+    """Those that fit into half the context and into a pass."""
+    most = min(target.max_tokens // 2, target.max_rows)
+    return tuple(n for n in sizes if n <= most) or (1,)
 
 
 def best_threads(
@@ -131,7 +143,7 @@ class PriceBook:
     def _read(self) -> dict[str, Prices]:
         try:
             return dict(_parse(json.loads(self._file.read_text("utf-8"))))
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, ValueError, AttributeError, RecursionError):
             return {}
 
     def _write(self, book: dict[str, Prices]) -> None:
@@ -145,20 +157,23 @@ class PriceBook:
             log.debug("%s: %s", self._file, error)
 
 
-def _parse(document: dict[str, dict[str, object]]) -> Iterator[tuple[str, Prices]]:
+def _parse(document: dict[str, Any]) -> Iterator[tuple[str, Prices]]:
+    """The entries that can be prices; others are left out."""
     for key, entry in document.items():
-        step = StepCost(tuple(entry["sizes"]), tuple(entry["times_ms"]))  # type: ignore[arg-type]
-        prefill = float(entry["prefill_token_ms"])  # type: ignore[arg-type]
-        if not (all(map(math.isfinite, step.times_ms)) and 0 < prefill < math.inf):
-            raise ValueError(f"prices of {key} are not finite")
-        yield key, Prices(step, prefill)
+        with suppress(ValueError, TypeError, KeyError, AttributeError):
+            sizes, times = tuple(entry["sizes"]), tuple(entry["times_ms"])
+            prefill_ms = entry["prefill_token_ms"]
+            if all(type(n) is int and n <= MAX_SIZE for n in sizes) and all(
+                isinstance(t, float | int) and MIN_MS <= t < math.inf for t in (*times, prefill_ms)
+            ):
+                yield key, Prices(StepCost(sizes, times), prefill_ms)
 
 
 def _still_holds(kept: Prices, target: Target) -> bool:
     """Compare shapes: a common factor, a slower clock, moves no budget."""
-    looks = [n for n in kept.step.sizes if n in {1, 8, 32}]
-    if max(kept.step.sizes) > target.max_tokens // 2:
+    if kept.step.sizes != sizes_for(target):
         return False
+    looks = [n for n in kept.step.sizes if n in {1, 8, 32}]
     fresh = measure(target, tuple(looks), repeats=2)
     ratios = [fresh.step.at(n) / kept.step.at(n) for n in looks]
     return max(ratios) / min(ratios) < TOLERANCE
@@ -170,7 +185,7 @@ class LiveCost:
 
     prices: Prices
     _live: dict[int, deque[float]] = field(default_factory=dict)  # size → live ÷ measured
-    _recent: deque[float] = field(default_factory=lambda: deque(maxlen=8))
+    _recent: deque[float] = field(default_factory=lambda: deque(maxlen=N_RECENT))
 
     def observe(self, n_nodes: int, seconds: float) -> None:
         """One verification of n nodes took this long."""
@@ -181,8 +196,12 @@ class LiveCost:
         self._recent.append(ratio)
 
     def slowdown(self) -> float:
-        """Live ÷ measured, the median of the last few steps; 1 before any."""
-        return median(self._recent) if self._recent else 1.0
+        """Live ÷ measured, the median of the last few steps; 1 until there are some."""
+        return median(self._recent) if len(self._recent) == N_RECENT else 1.0
+
+    def forget_recent(self) -> None:
+        """Judge anew: the conditions have changed."""
+        self._recent.clear()
 
     def step_cost(self) -> StepCost:
         """T(n) as it is now. Sizes seldom run move with the others, so that the shape stays."""

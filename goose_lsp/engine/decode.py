@@ -166,8 +166,8 @@ class Decoder:
         return self.limits.max_new_tokens - self.stats.n_tokens if self._room() >= 0 else 0
 
     def _room(self) -> int:
-        """Draft nodes that still fit into the cache beside the root."""
-        return self.target.max_tokens - self.target.n_cached - 1
+        """Draft nodes that still fit into the cache, and into a pass, beside the root."""
+        return min(self.target.max_tokens - self.target.n_cached, self.target.max_rows) - 1
 
     # The two tokens before the next tree's root.
     _last: list[int] = field(default_factory=lambda: [NO_TOKEN, NO_TOKEN])

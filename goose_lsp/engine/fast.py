@@ -50,6 +50,7 @@ class TorchForward:
         torch.set_num_threads(n_threads)
         self.n_vocab = weights.config.n_vocab
         self.max_tokens = min(max_tokens, weights.config.max_context_tokens)
+        self.max_rows = self.max_tokens
         self._dtype = weights.embedding.dtype
         self.dtype = {torch.float32: "fp32", torch.bfloat16: "bf16"}.get(self._dtype, "fp64")
         self.n_weight_bytes = _bytes_a_pass(weights)

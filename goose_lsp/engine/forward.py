@@ -65,6 +65,7 @@ class Forward(Protocol):
 
     n_vocab: int
     max_tokens: int  # positions it knows
+    max_rows: int  # tokens of one pass
     dtype: str
     n_weight_bytes: int  # read by a pass of one token
 

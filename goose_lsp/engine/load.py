@@ -38,8 +38,8 @@ class LoadOptions:
 def load_model(name: str, path: Path, options: LoadOptions) -> LoadedModel:
     """Load a `.gguf` file or a folder of safetensors; raises `ModelLoadError` with one line.
 
-    `auto` is 8 bits where the kernels work and gain, else full precision: only these decide near-ties the
-    same way whatever shares a pass.
+    `auto` is 8 bits where the kernels work and gain, exact by construction, else full precision, where what
+    shares a pass changes last bits only.
     """
     try:
         model = _load(name, path, options)

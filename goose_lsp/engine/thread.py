@@ -58,15 +58,19 @@ class Governor:
     """
 
     n_threads: int
-    _alone_until: int = 0
-    _n_steps: int = 0
+    n_active: int = 0
+    _n_left: int = 0  # steps still made alone
 
-    def after_step(self, slowdown: float) -> int:
-        """Threads for the next step, given how much longer than measured the last few steps took."""
-        self._n_steps += 1
-        if self._n_steps < self._alone_until:
-            return 1
-        if self.n_threads > 1 and slowdown > BUSY_FACTOR:
-            self._alone_until = self._n_steps + PATIENCE_STEPS
-            return 1
-        return self.n_threads
+    def __post_init__(self) -> None:
+        self.n_active = self.n_threads
+
+    def after_step(self, slowdown: float) -> bool:
+        """Whether `n_active` has changed, given how much longer than measured recent steps took."""
+        before = self.n_active
+        if self._n_left:
+            self._n_left -= 1
+            if not self._n_left:
+                self.n_active = self.n_threads
+        elif self.n_threads > 1 and slowdown > BUSY_FACTOR:
+            self.n_active, self._n_left = 1, PATIENCE_STEPS
+        return self.n_active != before

@@ -33,6 +33,7 @@ class Target:
         """Raises `MemoryError` where the cache of one context does not fit."""
         self.forward = forward
         self.max_tokens = max_tokens or forward.max_tokens
+        self.max_rows = forward.max_rows
         self.n_vocab = forward.n_vocab
         self.chunk = PREFILL_CHUNK
         self._top_k = min(top_k, forward.n_vocab)
@@ -105,9 +106,8 @@ class Target:
         return self.forward.score(context.store, context.n_cached, tokens, rows, self._top_k)
 
     def _check_room(self, n: int) -> None:
-        assert self.n_cached + n <= self.max_tokens, (
-            f"{self.n_cached} + {n} exceed {self.max_tokens} slots"
-        )
+        if self.n_cached + n > self.max_tokens:
+            raise ValueError(f"{self.n_cached} + {n} exceed {self.max_tokens} slots")
 
 
 def new_target(forward: Forward, top_k: int, cache_bytes: int) -> Target:

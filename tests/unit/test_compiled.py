@@ -50,3 +50,29 @@ def test_a_folder_that_cannot_be_made_means_compiling_every_time(
     blocked.write_text("")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(blocked))
     assert compiled._cache_folder.__wrapped__(tmp_path) is None
+
+
+def test_code_that_cannot_be_kept_still_runs(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    compiled._forgiving(fail)()
+    assert "cannot be kept: no space left" in caplog.text
+
+
+def test_code_nobody_has_used_for_long_is_removed_and_that_of_others_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    old, recent, other = (
+        tmp_path / "cache" / name
+        for name in ("goose-lsp-package-old", "goose-lsp-package-recent", "goose-lsp-draft-old")
+    )
+    for folder in (old, recent, other):
+        folder.mkdir(parents=True)
+    for folder in (old, other):
+        os.utime(folder, (0, 0))
+    package = tmp_path / "package"
+    package.mkdir()
+    assert compiled._cache_folder.__wrapped__(package) is not None
+    assert [folder.exists() for folder in (old, recent, other)] == [False, True, True]

@@ -4,16 +4,21 @@ A conversion is a folder named after the source's content and this format's vers
 name and renamed when whole. Nothing in it is code.
 """
 
+import errno
 import hashlib
 import json
 import logging
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import mkdtemp
+from time import time
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from goose_lsp.engine.architecture import LlamaConfig
@@ -27,6 +32,7 @@ FORMAT = 1  # changes with the layout of the bytes
 _WEIGHTS, _TOKENIZER = "weights.safetensors", "tokenizer.json"
 _DTYPES = {"U8": np.uint8, "F32": np.float32, "F16": np.float16}
 _MAX_HEADER_BYTES = 1 << 20
+_MAKING, _ABANDONED_S = "making-", 86_400
 
 
 def source_key(path: Path, cache_dir: Path) -> str:
@@ -57,8 +63,9 @@ def folder_of(key: str, cache_dir: Path) -> Path:
 
 def save(folder: Path, model: Int8Model, tokenizer: Tokenizer) -> None:
     """Write a conversion; a folder that exists already is replaced. Raises `OSError`."""
-    making = folder.with_name(f"{folder.name}.making-{os.getpid()}")
-    making.mkdir(parents=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder.parent)
+    making = Path(mkdtemp(prefix=_MAKING, dir=folder.parent))
     try:
         metadata = {
             "format": str(FORMAT),
@@ -68,8 +75,12 @@ def save(folder: Path, model: Int8Model, tokenizer: Tokenizer) -> None:
         arrays = {"embedding": np.ascontiguousarray(model.embedding), **arrays_of(model.weights)}
         save_file(arrays, making / _WEIGHTS, metadata)
         tokenizer.save(making / _TOKENIZER)
+        for file in (_WEIGHTS, _TOKENIZER):
+            _flush(making / file)  # a rename that outlives a power cut must not outlive the data
         shutil.rmtree(folder, ignore_errors=True)
         making.rename(folder)
+    except SafetensorError as error:  # its word for a full disk, too
+        raise OSError(errno.EIO, str(error)) from None
     finally:
         shutil.rmtree(making, ignore_errors=True)
 
@@ -89,14 +100,35 @@ def load(folder: Path) -> tuple[Int8Model, Tokenizer] | None:
         return None
 
 
+def _sweep(parent: Path) -> None:
+    """Remove what conversions that were killed have left."""
+    for left in parent.glob(f"{_MAKING}*"):
+        with suppress(OSError):
+            if time() - left.stat().st_mtime > _ABANDONED_S:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _flush(file: Path) -> None:
+    with file.open("rb+") as stream:
+        os.fsync(stream.fileno())
+
+
 def _assemble(config: LlamaConfig, arrays: Arrays) -> Int8Model:
     """Raises `ValueError` unless every array is there in its shape: the kernels check no bounds."""
     has_head_norms = arrays["q_norm"].shape[1] > 0
     for name, shape in shapes(config, has_head_norms=has_head_norms).items():
+        if arrays[name].dtype != _dtype_of(name):
+            raise ValueError(f"{name} holds {arrays[name].dtype}")
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has shape {arrays[name].shape}; it must be {shape}")
     angles = np.zeros((0, config.head_size // 2), dtype=np.float32)
     return Int8Model(config, weights_of(arrays, angles), arrays["embedding"])
+
+
+def _dtype_of(name: str) -> type[np.generic]:
+    if name == "embedding":
+        return np.float16
+    return np.uint8 if name.endswith(".weights") else np.float32
 
 
 def _map(path: Path) -> tuple[Arrays, dict[str, str]]:
@@ -124,7 +156,7 @@ def _map(path: Path) -> tuple[Arrays, dict[str, str]]:
 def _read_notes(path: Path) -> dict[str, Any]:
     try:
         notes = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return notes if isinstance(notes, dict) else {}
 

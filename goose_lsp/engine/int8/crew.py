@@ -2,7 +2,8 @@
 
 A pass is a fixed list of phases, each of a number of chunks. Every thread walks through the same phases:
 it takes chunks while there are any, then waits until all are done. So the leader finishes a pass alone
-when no helper gets a core, and a helper that wakes up late finds nothing left to take.
+when no helper gets a core, and a helper that wakes up late finds nothing left to take. Only a helper that loses
+its core in the middle of a chunk is waited for.
 
 `board` is an int64 array: the epoch of the pass first, then for every phase the next free chunk (with the
 epoch in the upper bits, so that a helper of an earlier pass can take nothing) and the number done.

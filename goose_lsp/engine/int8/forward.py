@@ -28,6 +28,8 @@ from goose_lsp.engine.int8.rows import GROUP
 # Tokens of one pass, at most: a tree of 80 nodes and its root.
 MAX_ROWS = 96
 MAX_TOP_K = 16
+# Slots of a context: 255 · 127 a slot must not overflow 32 bits where values are added up.
+MAX_SLOTS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ class Int8Forward:
         config = model.config
         self.dtype = "int8"
         self.n_vocab = config.n_vocab
-        self.max_tokens = min(max_tokens, config.max_context_tokens)
+        self.max_tokens = min(max_tokens, config.max_context_tokens, MAX_SLOTS)
+        self.max_rows = MAX_ROWS
         self._model = model
         cos, sin = rotation(config, self.max_tokens)
         self._weights = _frozen(model.weights._replace(cos=cos, sin=sin))
@@ -121,7 +124,9 @@ class Int8Forward:
     def _run(self, store: KVStore, n_cached: int, tokens: NewTokens, rows: Sequence[int]) -> None:
         assert isinstance(store, ByteStore)
         n, hidden = len(tokens), self._model.config.hidden_size
-        assert n <= MAX_ROWS, f"{n} tokens exceed the {MAX_ROWS} rows of a pass"
+        # The kernels check no bounds.
+        if n > MAX_ROWS or n_cached + n > store.max_tokens:
+            raise ValueError(f"{n} tokens behind {n_cached} do not fit into a pass or its context")
         self._work.x[:n, :hidden] = self._model.embedding[list(tokens.token_ids)]
         self._work.x[:n, hidden:] = 0.0
         step = Step(

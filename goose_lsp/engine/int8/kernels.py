@@ -187,7 +187,6 @@ def _attention(
         finish(team, phase + 3)
     await_all(team, phase + 3, n_chunks)
 
-    # One thread's work: less than a wait would cost.
     while True:
         row = take(team, phase + 4, n)
         if row < 0:

@@ -442,3 +442,17 @@ def test_a_pickle_is_never_run(tmp_path: Path, caplog: pytest.LogCaptureFixture)
         np.savez_compressed(stream, rows=np.array([trap], dtype=object))
     check_refused(file, caplog)
     assert not (tmp_path / "sprung").exists()
+
+
+def test_a_save_that_fails_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    filled().save(tmp_path / "table.npz")
+    monkeypatch.setattr(np, "savez", fail)
+    with pytest.raises(OSError, match="no space left"):
+        filled().save(tmp_path / "table.npz")
+    assert [file.name for file in tmp_path.iterdir()] == ["table.npz"]
+    assert small_table().load(tmp_path / "table.npz", N_VOCAB)

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def test_prices_are_kept_and_reused_while_their_shape_holds(
 ) -> None:
     measured = [BASE]
     monkeypatch.setattr(cost, "measure", lambda *_, **__: measured[-1])
+    monkeypatch.setattr(cost, "sizes_for", lambda *_: (1, 8, 64))
     target = tiny_target(max_tokens=256)
     book = PriceBook(tmp_path / "prices.json")
     assert book.price("here", target) == BASE
@@ -133,3 +135,29 @@ def test_as_many_threads_are_used_as_gain_something(
     shown = [value for time in times_s for value in (0.0, time)]
     assert best_threads(target, 3, iter(shown).__next__, repeats=1) == best
     assert used == [1, 2, 3, best]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sizes": [1.0, 8.0]},
+        {"sizes": [1, 10**9]},
+        {"times_ms": [-1.0, 2.0]},
+        {"times_ms": [1e-310, 2.0]},
+        {"prefill_token_ms": 1e-310},
+        {"prefill_token_ms": "fast"},
+    ],
+)
+def test_an_entry_that_is_no_price_is_left_out_and_others_stay(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    sound = {"sizes": [1, 8], "times_ms": [1.0, 2.0], "prefill_token_ms": 0.5}
+    file = tmp_path / "prices.json"
+    file.write_text(json.dumps({"bad": sound | change, "good": sound}))
+    assert set(PriceBook(file)._read()) == {"good"}
+
+
+def test_prices_of_a_smaller_context_are_measured_anew(tmp_path: Path) -> None:
+    book = PriceBook(tmp_path / "prices.json")
+    assert book.price("here", tiny_target(max_tokens=5)).step.sizes == (1, 2)
+    assert book.price("here", tiny_target(max_tokens=64)).step.sizes == (1, 2, 4, 8, 16, 32)

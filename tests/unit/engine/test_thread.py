@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from goose_lsp.draft.budget import StepCost
 from goose_lsp.engine import thread
+from goose_lsp.engine.cost import LiveCost, Prices
 from goose_lsp.engine.thread import (
     BUSY_FACTOR,
     PATIENCE_STEPS,
@@ -75,13 +77,30 @@ def test_a_quota_caps_the_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 def test_threads_are_given_up_while_the_machine_is_busy_and_tried_again() -> None:
     governor = Governor(4)
-    assert governor.after_step(1.1) == 4
-    assert governor.after_step(BUSY_FACTOR + 0.1) == 1
-    assert [governor.after_step(1.0) for _ in range(PATIENCE_STEPS - 1)] == [1] * (
-        PATIENCE_STEPS - 1
-    )
-    assert governor.after_step(1.0) == 4
+    assert not governor.after_step(1.1)
+    assert governor.n_active == 4
+    assert governor.after_step(BUSY_FACTOR + 0.1)
+    assert governor.n_active == 1
+    assert not any(governor.after_step(1.0) for _ in range(PATIENCE_STEPS - 1))
+    assert governor.after_step(1.0)
+    assert governor.n_active == 4
+
+
+def test_a_busy_spell_does_not_cost_the_other_threads_for_good() -> None:
+    """Four threads are three times as fast as one, so one alone looks slow by the prices of four."""
+    live, governor = LiveCost(Prices(StepCost((1, 64), (10.0, 20.0)), 1.0)), Governor(4)
+    n_together = 0
+    for step in range(20 + 10 * PATIENCE_STEPS):
+        n = governor.n_active
+        if n == 4:
+            live.observe(1, 0.050 if step < 20 else 0.010)
+        if governor.after_step(live.slowdown()):
+            live.forget_recent()
+        n_together += step >= 20 and n == 4
+    assert n_together > 8 * PATIENCE_STEPS
 
 
 def test_one_thread_stays_one() -> None:
-    assert Governor(1).after_step(10.0) == 1
+    governor = Governor(1)
+    assert not governor.after_step(10.0)
+    assert governor.n_active == 1

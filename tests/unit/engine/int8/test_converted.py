@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 
 from goose_lsp.engine.forward import NewTokens
 from goose_lsp.engine.int8 import converted
@@ -411,3 +412,24 @@ def test_notes_that_cannot_be_kept_only_cost_time(source: Path, tmp_path: Path) 
 def test_a_model_that_is_gone_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="gone"):
         converted.source_key(tmp_path / "gone", tmp_path)
+
+
+def test_what_a_killed_conversion_left_is_removed_after_a_day(folder: Path) -> None:
+    old, recent = folder.parent / "making-old", folder.parent / "making-recent"
+    for left in (old, recent):
+        left.mkdir()
+    os.utime(old, (0, 0))
+    converted.save(folder, model(), byte_tokenizer())
+    assert not old.exists()
+    assert recent.exists()
+
+
+def test_a_full_disk_is_an_ordinary_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise SafetensorError("no space left")
+
+    monkeypatch.setattr(converted, "save_file", fail)
+    with pytest.raises(OSError, match="no space left"):
+        converted.save(folder, model(), byte_tokenizer())
+    assert converted.load(folder) is not None, "what was there before stays"
+    assert not list(folder.parent.glob("making-*"))

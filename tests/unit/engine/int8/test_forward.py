@@ -12,6 +12,7 @@ from goose_lsp.engine.fast import TensorStore
 from goose_lsp.engine.forward import Forward, KVStore, NewTokens
 from goose_lsp.engine.int8.forward import (
     MAX_ROWS,
+    MAX_SLOTS,
     MAX_TOP_K,
     ByteStore,
     Int8Forward,
@@ -112,7 +113,7 @@ def test_no_scored_rows_are_no_results_but_fill_the_cache() -> None:
 
 def test_more_tokens_than_a_pass_has_rows_are_refused() -> None:
     forward = Int8Forward(model(), 256)
-    with pytest.raises(AssertionError, match=f"{MAX_ROWS + 1} tokens exceed"):
+    with pytest.raises(ValueError, match=f"{MAX_ROWS + 1} tokens behind 0 do not fit"):
         forward.logits(forward.new_store(256), 0, NewTokens.causal([0] * (MAX_ROWS + 1)))
 
 
@@ -211,3 +212,9 @@ def test_a_group_of_more_heads_than_are_scored_at_a_time_works() -> None:
     together = forward.logits(store, 0, NewTokens.causal(list(range(70))))
     parts = [forward.logits(store, at, NewTokens.causal([at])) for at in range(70)]
     assert np.array_equal(together, np.concatenate(parts))
+
+
+def test_a_context_is_no_longer_than_attention_can_add_up() -> None:
+    wide = replace(model(), config=replace(model().config, max_context_tokens=1_000_000))
+    assert Int8Forward(wide, 1_000_000).max_tokens == MAX_SLOTS
+    assert MAX_SLOTS * 255 * 127 < 2**31
