@@ -40,7 +40,7 @@ from goose_lsp.cancel import CancelToken
 from goose_lsp.config import load_settings
 from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.budget import StepCost
-from goose_lsp.draft.drafter import Drafter
+from goose_lsp.draft.drafter import Drafter, warm_up
 from goose_lsp.draft.policy import Memory, PlainPolicy, Policy
 from goose_lsp.draft.tree import chain
 from goose_lsp.engine.catalog import resolve_model
@@ -147,6 +147,7 @@ def main(argv: list[str] | None = None) -> int:
     except GooseError as error:
         print(f"benchmarks.engine: {error}", file=sys.stderr)
         return 2
+    warm_up()
     target = Target(model.forward, AdjacencyTable().k)
     llamacpp = peers.LlamaCpp(resolved.path, args.threads) if peers.is_present() else None
     prompts = [model.tokenizer.encode(record["prefix"])[-MAX_PROMPT_TOKENS:] for record in records]

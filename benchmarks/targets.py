@@ -88,7 +88,8 @@ class ReplayTarget:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.max_tokens = recording.max_tokens
+        self.max_tokens = self.max_rows = recording.max_tokens
+        self.n_vocab = 1 << 31  # which tokens exist, a recording does not say
         self.n_cached = 0
         self.n_rows = self.n_unknown = 0
         self._cost = StepCost(tuple(recording.sizes), tuple(recording.times_ms))

@@ -1,7 +1,10 @@
 """From a file or folder to a model ready to run."""
 
 import logging
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +74,7 @@ class _NoInt8(Exception):  # noqa: N818  a reason, caught here
 
 def _load_int8(name: str, path: Path, options: LoadOptions) -> LoadedModel:
     """Imports torch only where weights have to be converted."""
-    options.progress("preparing kernels, compiled on the first start")
+    options.progress("preparing kernels")
     try:
         from goose_lsp.engine.int8 import converted
         from goose_lsp.engine.int8.forward import Int8Forward
@@ -82,15 +85,38 @@ def _load_int8(name: str, path: Path, options: LoadOptions) -> LoadedModel:
     except OSError as error:
         raise ModelLoadError(f"model {path} cannot be read: {error.strerror}") from None
     folder = converted.folder_of(key, options.cache_dir)
+    loaded = converted.load(folder)
+    with nullcontext() if loaded else _compiling_elsewhere():
+        if loaded is None:
+            options.progress(f"converting {name} to 8 bits and compiling kernels, once")
+            loaded = _convert(path, folder, options.n_threads)
     fault = _prepare_kernels()
     if fault:
         raise _NoInt8(fault)
-    loaded = converted.load(folder)
-    if loaded is None:
-        options.progress(f"converting {name} to 8 bits, once")
-        loaded = _convert(path, folder, options.n_threads)
     model, tokenizer = loaded
     return LoadedModel(name, Int8Forward(model, options.max_tokens, options.n_threads), tokenizer)
+
+
+@contextmanager
+def _compiling_elsewhere() -> Iterator[None]:
+    """Compile the kernels in a process of their own meanwhile, into the cache they are fetched from.
+
+    Not in a thread: compiling and converting are mostly Python, and one interpreter lock would run them in turns.
+    Whatever goes wrong there goes wrong here again, where it is seen.
+    """
+    program = (
+        "from goose_lsp.engine.int8 import forward, probe; from goose_lsp.draft import drafter; "
+        "probe.find_fault(); forward.warm_up(); drafter.warm_up()"
+    )
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=nothing, stdout=nothing, stderr=nothing
+    ) as process:
+        try:
+            yield
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _prepare_kernels() -> str | None:

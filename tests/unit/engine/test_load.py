@@ -62,11 +62,11 @@ def test_auto_converts_once_and_then_serves_the_kept_conversion(
     options = replace(options, dtype="auto", progress=said.append)
     first = load_model("tiny", model_file, options)
     assert isinstance(first.forward, Int8Forward)
-    assert "converting tiny to 8 bits, once" in said
+    assert "converting tiny to 8 bits and compiling kernels, once" in said
     monkeypatch.delattr(gguf_file, "open_model")
     said.clear()
     assert load_model("tiny", model_file, options).forward.dtype == "int8"
-    assert "converting tiny to 8 bits, once" not in said
+    assert "converting tiny to 8 bits and compiling kernels, once" not in said
 
 
 def test_a_replaced_model_file_is_converted_anew(
