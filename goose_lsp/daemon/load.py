@@ -21,7 +21,7 @@ from goose_lsp.engine.catalog import resolve_model
 from goose_lsp.engine.cost import LiveCost, PriceBook, best_threads, chunk_for
 from goose_lsp.engine.decode import DecodeLimits, Decoder
 from goose_lsp.engine.forward import Forward
-from goose_lsp.engine.load import LoadOptions, load_model
+from goose_lsp.engine.load import LoadedModel, LoadOptions, load_model
 from goose_lsp.engine.sample import Sampling
 from goose_lsp.engine.thread import Governor, choose_threads
 from goose_lsp.engine.verify import Target, new_target
@@ -65,7 +65,8 @@ class ModelCompleter:
         return Completion(text, ask.point, ask.point, reason, stats=stats)
 
     def close(self) -> None:
-        """Keep the adjacency table; raises nothing."""
+        """Keep the adjacency table, end helper threads; raises nothing."""
+        self.target.forward.close()
         file = _table_file(self.settings, self.model_name)
         try:
             self.memory.table.save(file)
@@ -178,6 +179,17 @@ def load_completer(settings: Settings, say: Callable[[str], None]) -> ModelCompl
         engine.dtype, engine.max_context_tokens, n_threads, settings.cache_dir, say
     )
     model = load_model(resolved.name, resolved.path, options)
+    try:
+        return _assemble(settings, model, n_threads, say)
+    except BaseException:
+        model.forward.close()
+        raise
+
+
+def _assemble(
+    settings: Settings, model: LoadedModel, n_threads: int, say: Callable[[str], None]
+) -> ModelCompleter:
+    engine = settings.engine
     say("preparing to draft")
     warm_up()
     table = AdjacencyTable()
@@ -194,15 +206,8 @@ def load_completer(settings: Settings, say: Callable[[str], None]) -> ModelCompl
         dict(zip(prices.step.sizes, (round(t, 1) for t in prices.step.times_ms), strict=True)),
         prices.prefill_token_ms,
     )
-    return ModelCompleter(
-        model.name,
-        target,
-        model.tokenizer,
-        LiveCost(prices),
-        settings,
-        Memory(table),
-        Governor(n_threads),
-    )
+    live, memory, governor = LiveCost(prices), Memory(table), Governor(n_threads)
+    return ModelCompleter(model.name, target, model.tokenizer, live, settings, memory, governor)
 
 
 def _table_file(settings: Settings, model_name: str) -> Path:

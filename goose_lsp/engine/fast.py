@@ -60,6 +60,9 @@ class TorchForward:
         if min(n, self._max_threads) != torch.get_num_threads():
             torch.set_num_threads(min(n, self._max_threads))
 
+    def close(self) -> None:
+        """Nothing but memory is held."""
+
     def new_store(self, max_tokens: int) -> TensorStore:
         return TensorStore(self._weights.config, max_tokens, self._dtype)
 

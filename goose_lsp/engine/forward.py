@@ -73,6 +73,10 @@ class Forward(Protocol):
         """Run the next passes on this many threads, at most as many as were allowed at first."""
         ...
 
+    def close(self) -> None:
+        """Give back what is not memory. The last call."""
+        ...
+
     def new_store(self, max_tokens: int) -> KVStore:
         """Raises `MemoryError` where there is no room."""
         ...

@@ -8,21 +8,19 @@ import numpy.typing as npt
 
 from goose_lsp.engine.architecture import LlamaConfig
 from goose_lsp.engine.forward import KVStore, NewTokens, Scored
-from goose_lsp.engine.int8.helpers import Crew
-from goose_lsp.engine.int8.kernels import (
+from goose_lsp.engine.int8.arrays import (
     ATTENTION_ROWS,
     BLOCK,
     PANEL,
-    PHASES_A_LAYER,
-    PHASES_OF_HEAD,
     Linear,
     Shape,
     Slots,
     Step,
     Weights,
     Work,
-    move_slots,
 )
+from goose_lsp.engine.int8.helpers import Crew
+from goose_lsp.engine.int8.kernels import PHASES_A_LAYER, PHASES_OF_HEAD, move_slots
 from goose_lsp.engine.int8.rows import GROUP
 
 # Tokens of one pass, at most: a tree of 80 nodes and its root.

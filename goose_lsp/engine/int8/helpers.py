@@ -3,8 +3,9 @@
 from threading import Semaphore, Thread
 from typing import Any
 
+from goose_lsp.engine.int8.arrays import Shape, Slots, Step, Weights, Work
 from goose_lsp.engine.int8.crew import Team, new_board, open_board
-from goose_lsp.engine.int8.kernels import Shape, Slots, Step, Weights, Work, run_pass
+from goose_lsp.engine.int8.kernels import run_pass
 
 
 class Crew:

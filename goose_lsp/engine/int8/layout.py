@@ -5,7 +5,7 @@ from typing import Any
 import numpy.typing as npt
 
 from goose_lsp.engine.architecture import LlamaConfig
-from goose_lsp.engine.int8.kernels import PANEL, Linear, Weights
+from goose_lsp.engine.int8.arrays import PANEL, Linear, Weights
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from goose_lsp.engine.architecture import LlamaConfig
+from goose_lsp.engine.int8.arrays import BLOCK, PANEL, Linear, Weights
 from goose_lsp.engine.int8.forward import Int8Model
-from goose_lsp.engine.int8.kernels import BLOCK, PANEL, Linear, Weights
 from goose_lsp.engine.int8.layout import Arrays, padded, shapes, weights_of
 from goose_lsp.engine.int8.rows import GROUP
 from goose_lsp.engine.model import LayerWeights, ModelSource

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from goose_lsp.compiled import kernel
-from goose_lsp.engine.int8.kernels import PANEL
+from goose_lsp.engine.int8.arrays import PANEL
 from goose_lsp.engine.int8.rows import GROUP
 from goose_lsp.engine.int8.tile import rows_times_weights
 

@@ -17,8 +17,8 @@ from safetensors import SafetensorError
 
 from goose_lsp.engine.forward import NewTokens
 from goose_lsp.engine.int8 import converted
+from goose_lsp.engine.int8.arrays import Linear
 from goose_lsp.engine.int8.forward import Int8Forward, Int8Model
-from goose_lsp.engine.int8.kernels import Linear
 from goose_lsp.engine.int8.pack import pack
 from tests.tiny import BYTE_SIZED, byte_tokenizer, tiny_source
 

@@ -10,6 +10,7 @@ import pytest
 
 from goose_lsp.engine.fast import TensorStore
 from goose_lsp.engine.forward import Forward, KVStore, NewTokens
+from goose_lsp.engine.int8.arrays import Linear
 from goose_lsp.engine.int8.forward import (
     MAX_ROWS,
     MAX_SLOTS,
@@ -21,7 +22,6 @@ from goose_lsp.engine.int8.forward import (
     rotation,
     shape_of,
 )
-from goose_lsp.engine.int8.kernels import Linear
 from goose_lsp.engine.int8.pack import pack
 from tests.tiny import BYTE_SIZED, tiny_source
 

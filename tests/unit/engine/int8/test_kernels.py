@@ -21,8 +21,9 @@ from goose_lsp.draft.tree import DraftTree, chain
 from goose_lsp.engine.architecture import LlamaConfig
 from goose_lsp.engine.fast import TorchForward
 from goose_lsp.engine.forward import NewTokens
+from goose_lsp.engine.int8.arrays import BLOCK
 from goose_lsp.engine.int8.forward import MAX_ROWS, ByteStore, Int8Forward
-from goose_lsp.engine.int8.kernels import BLOCK, move_slots
+from goose_lsp.engine.int8.kernels import move_slots
 from goose_lsp.engine.int8.pack import pack
 from goose_lsp.engine.kv import KVContext
 from goose_lsp.engine.model import ModelSource, assemble

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from goose_lsp.engine.architecture import LlamaConfig
-from goose_lsp.engine.int8.kernels import PANEL, Linear
+from goose_lsp.engine.int8.arrays import PANEL, Linear
 from goose_lsp.engine.int8.pack import pack, unsupported
 from goose_lsp.engine.model import LayerWeights, ModelSource
 from tests.tiny import BYTE_SIZED, tiny_source
