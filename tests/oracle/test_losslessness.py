@@ -125,7 +125,7 @@ def test_a_full_cache_ends_the_text_in_both_modes_alike(prompt: list[int], n_lef
 @pytest.mark.timeout(900)
 def test_the_embedded_model_says_the_same_on_twenty_real_prompts() -> None:
     records = read_data_set("humaneval")[:20]
-    options = LoadOptions("int8", 1024, 1, cache_dir())
+    options = LoadOptions("auto", 1024, 1, cache_dir())
     model = load_model("embedded", embedded_model(), options)
     ends = model.tokenizer.control_ids
     target, memory = Target(model.forward, 8), Memory()
