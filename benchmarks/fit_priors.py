@@ -1,7 +1,8 @@
 """Refit the priors that drafting ships with: how often each kind of candidate was right.
 
-Decodes prompts that no other benchmark looks at (another seed's first ones), a fresh memory for every set,
-and counts by coarse cell; rules of thumb stand in where little was seen. Writes goose_lsp/draft/priors.json.
+Decodes the last prompts of every set's shuffle, of which the other benchmarks take the first (only a full run
+reaches them, in mt_bench, which is that small), a fresh memory for every set, and counts by coarse cell; rules
+of thumb stand in where little was seen. Writes goose_lsp/draft/priors.json.
 
     python -m benchmarks.fit_priors [--prompts N] [common flags]
 """
@@ -26,7 +27,7 @@ from goose_lsp.engine.decode import DecodeLimits, Decoder
 from goose_lsp.engine.load import LoadOptions, load_model
 from goose_lsp.engine.verify import Target
 
-SEED, N_NODES, N_TOKENS = 1, 40, 128
+N_NODES, N_TOKENS, ALL = 40, 128, 1 << 20
 STRENGTH = 12.0  # trials that a rule of thumb is worth
 Counts = npt.NDArray[np.float64]
 
@@ -56,7 +57,8 @@ def main(argv: list[str] | None = None) -> int:
     for name in SETS:
         memory = Memory()
         target = Target(model.forward, memory.table.k)
-        for prompt in load_prompts(name, model.tokenizer, args.data, args.prompts, SEED, N_TOKENS):
+        prompts = load_prompts(name, model.tokenizer, args.data, ALL, args.seed, N_TOKENS)
+        for prompt in prompts[-args.prompts :]:
             _decode(target, memory, prompt, ends)
         copy += memory.cells.copy_coarse
         table += memory.cells.table_coarse

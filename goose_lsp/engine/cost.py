@@ -45,6 +45,11 @@ class Prices:
     step: StepCost
     prefill_token_ms: float
 
+    def scaled(self, factor: float) -> "Prices":
+        """The same shape on a machine that takes `factor` times as long."""
+        times = tuple(time * factor for time in self.step.times_ms)
+        return Prices(StepCost(self.step.sizes, times), self.prefill_token_ms * factor)
+
     def to_json(self) -> dict[str, object]:
         return {
             "sizes": self.step.sizes,
@@ -132,10 +137,11 @@ class PriceBook:
         self._file = file
 
     def price(self, key: str, target: Target) -> Prices:
-        """Kept prices if a few fresh steps agree with their shape, else fresh ones, kept for next time."""
+        """Kept prices, at today's pace, if a few fresh steps agree with their shape; else fresh ones, kept."""
         kept = self._read().get(key)
-        if kept is not None and _still_holds(kept, target):
-            return kept
+        pace = None if kept is None else _pace(kept, target)
+        if kept is not None and pace is not None:
+            return kept.scaled(pace)
         prices = measure(target)
         self._write({**self._read(), key: prices})
         return prices
@@ -169,14 +175,14 @@ def _parse(document: dict[str, Any]) -> Iterator[tuple[str, Prices]]:
                 yield key, Prices(StepCost(sizes, times), prefill_ms)
 
 
-def _still_holds(kept: Prices, target: Target) -> bool:
-    """Compare shapes: a common factor, a slower clock, moves no budget."""
+def _pace(kept: Prices, target: Target) -> float | None:
+    """How much longer a few fresh steps take than the kept prices say; None where the shape has changed."""
     if kept.step.sizes != sizes_for(target):
-        return False
+        return None
     looks = [n for n in kept.step.sizes if n in {1, 8, 32}]
     fresh = measure(target, tuple(looks), repeats=2)
     ratios = [fresh.step.at(n) / kept.step.at(n) for n in looks]
-    return max(ratios) / min(ratios) < TOLERANCE
+    return median(ratios) if max(ratios) / min(ratios) < TOLERANCE else None
 
 
 @dataclass(slots=True)

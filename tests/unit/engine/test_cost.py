@@ -71,9 +71,10 @@ def test_prices_are_kept_and_reused_while_their_shape_holds(
     target = tiny_target(max_tokens=256)
     book = PriceBook(tmp_path / "prices.json")
     assert book.price("here", target) == BASE
-    # Everything twice as slow: the shape is the same, so what was kept stands.
+    # Everything twice as slow: the shape is the same, so what was kept stands, at the new pace.
     measured.append(Prices(StepCost((1, 8, 64), (20.0, 40.0, 200.0)), 2.0))
-    assert book.price("here", target) == BASE
+    assert book.price("here", target) == BASE.scaled(2.0)
+    assert book._read()["here"] == BASE
     assert book.price("elsewhere", target) == measured[-1]
     # Eight nodes have become dear: measured anew, and that is kept.
     measured.append(Prices(StepCost((1, 8, 64), (10.0, 60.0, 100.0)), 1.0))
