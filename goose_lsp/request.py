@@ -38,6 +38,13 @@ class Reason(StrEnum):
 
     OK = "ok"
     NOTHING_TO_ADD = "nothing-to-add"  # the model ended at once
+    ALL_TYPED = "all-typed"  # the suggestion has been typed to its end
+    JUST_ACCEPTED = "just-accepted"  # the text would repeat what was accepted here a moment ago
+    CLOSER_PRESENT = "closer-present"  # only closing brackets that already stand there
+    REPEATS_FOLLOWING = "repeats-following"  # the text already follows the cursor
+    BREAKS_SYNTAX = "breaks-syntax"  # it would add a parse error where there was none
+    NOT_CODE = "not-code"  # prose about code instead of code
+    IGNORED_FILE = "ignored-file"  # a file that holds secrets or that .gooselspignore names
     CANCELLED = "cancelled"  # the client asked us to stop
     SUPERSEDED = "superseded"  # a newer request for the same document came
     DEADLINE = "deadline"  # time ran out before anything was decoded

@@ -1,0 +1,1 @@
+"""The workspace as a context store: scanned, tokenised, kept, followed. Feeds drafting and prompts."""
