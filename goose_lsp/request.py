@@ -26,6 +26,14 @@ class Edit:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Whole lines of another file, LF line ends, for the prompt."""
+
+    path: str  # relative to its workspace folder, with forward slashes
+    text: str
+
+
 class Trigger(StrEnum):
     """What made the editor ask."""
 
