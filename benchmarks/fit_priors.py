@@ -37,8 +37,14 @@ _BY_LENGTH = (
     0.975, 0.985, 0.99,
 )  # fmt: skip
 _KIND_FACTORS = (1.1, 1.0, 0.8, 0.12, 0.4, 0.06)
+# Copies from other files of the workspace are far less reliable until the match is long.
+_STORED_BY_LENGTH = (
+    0.0, 0.12, 0.25, 0.25, 0.33, 0.36, 0.5, 0.55, 0.6, 0.65, 0.68, 0.75, 0.85, 0.88, 0.9, 0.92, 0.93,
+    0.95, 0.96, 0.97,
+)  # fmt: skip
+_STORED_FACTORS = (1.0, 0.15)
 _BIN_CENTRES = (0.01, 0.04, 0.1, 0.24, 0.5, 0.78, 0.96)
-_SOURCE_FACTORS = (0.6, 0.6, 0.6, 0.1, 0.1, 0.02)
+_SOURCE_FACTORS = (0.6, 0.6, 0.6, 0.1, 0.1, 0.02, 0.2)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -87,7 +93,8 @@ def _shrunk(counts: Counts, rule: Counts) -> Counts:
 
 
 def _copy_rule() -> Counts:
-    return np.outer(_KIND_FACTORS, _BY_LENGTH).clip(0.005, 0.995).ravel()
+    rules = np.outer(_KIND_FACTORS, _BY_LENGTH), np.outer(_STORED_FACTORS, _STORED_BY_LENGTH)
+    return np.concatenate(rules).clip(0.005, 0.995).ravel()
 
 
 def _table_rule() -> Counts:

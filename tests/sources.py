@@ -16,7 +16,10 @@ from goose_lsp.draft.candidates import (
     gather,
     new_scratch,
 )
+from goose_lsp.draft.counts import build_counts
 from goose_lsp.draft.recall import MAX_MATCH_LEN, Recall
+from goose_lsp.draft.segment import build_segment
+from goose_lsp.draft.store import FAR, Library, StoreView, empty_library, empty_view
 
 # {(before, previous, current), (previous, current) or (current,): {successor: probability}}, best first.
 Rows = Mapping[tuple[int, ...], Mapping[int, float]]
@@ -50,13 +53,18 @@ def sources_of(
     table: AdjacencyTable | None = None,
     uses_copies: bool = True,
     uses_table: bool = True,
+    *,
+    bridge: Sequence[int] = (),
+    store: StoreView | None = None,
 ) -> Sources:
     """What a drafter hands to the kernels."""
-    here, before = Recall(64), Recall(64)
+    here, before, bridged = Recall(64), Recall(64), Recall(64)
+    bridged.extend(bridge)
     here.extend(context)
     before.extend(earlier)
     rows = (table_of({}) if table is None else table).rows
-    return Sources(here.text, before.text, rows, uses_copies, uses_table)
+    view = empty_view() if store is None else store
+    return Sources(here.text, before.text, bridged.text, view, rows, uses_copies, uses_table)
 
 
 def tail_of(
@@ -83,3 +91,17 @@ def gathered(
         for cell, copied in zip(coarse, is_copied, strict=True)
     ]
     return [Found(*row) for row in zip(tokens, probabilities, is_copied, kinds, fine, strict=True)]
+
+
+def library_of(*files: tuple[Sequence[int], int]) -> Library:
+    """Files with their weights, as a base or a delta of the store holds them."""
+    tokens = np.array([t for file, _ in files for t in [*file, NO_TOKEN]], np.int32)
+    starts = np.cumsum([0, *(len(file) + 1 for file, _ in files)]).astype(np.int32)
+    weights = np.array([weight for _, weight in files], np.uint8)
+    return Library(build_segment(tokens), starts, weights, build_counts(tokens))
+
+
+def store_of(*files: Sequence[int]) -> StoreView:
+    """A workspace of these files, none of them open."""
+    base = library_of(*((file, FAR) for file in files))
+    return StoreView(base, empty_library(), np.zeros(2, np.int32))

@@ -1,6 +1,6 @@
 """The policy `goose`: copies and adjacency, priced by learned estimates, grown into one tree."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,8 @@ from goose_lsp.draft.budget import best_n_nodes
 from goose_lsp.draft.candidates import Scratch, Sources, new_scratch
 from goose_lsp.draft.growth import Grown, grow, learn, new_grown
 from goose_lsp.draft.policy import Memory
-from goose_lsp.draft.recall import Recall
+from goose_lsp.draft.recall import NO_TOKEN, Recall
+from goose_lsp.draft.store import StoreView, empty_view
 from goose_lsp.draft.tree import DraftTree, Origin
 
 # Deeper than any copy that pays; bounds the work per step.
@@ -31,7 +32,9 @@ class Drafter:
     cost_table: Sequence[float] = ()
     use_copies: bool = True
     use_table: bool = True
+    store: StoreView = field(default_factory=empty_view)  # the workspace at the request's start
     context: Recall = field(default_factory=Recall)
+    _bridge: Recall = field(default_factory=Recall)
     _grown: Grown = field(default_factory=lambda: new_grown(MAX_NODES))
     _scratch: Scratch = field(default_factory=new_scratch)
 
@@ -42,6 +45,11 @@ class Drafter:
         else:
             self.memory.go_on(token_ids)
         self.context.extend(token_ids)
+
+    def bridge(self, texts: Iterable[Sequence[int]]) -> None:
+        """Take places of the store as they read in the prompt's own tokens, which end at the cursor."""
+        for text in texts:
+            self._bridge.extend([*text, NO_TOKEN])
 
     def draft(self, max_nodes: int, max_depth: int) -> DraftTree:
         """A tree for the context, whose last token is its root."""
@@ -65,6 +73,8 @@ class Drafter:
         return Sources(
             self.context.text,
             memory.earlier.text,
+            self._bridge.text,
+            self.store,
             memory.table.rows,
             self.use_copies,
             self.use_table,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from goose_lsp.compiled import kernel
+from goose_lsp.compiled import kernel, part
 from goose_lsp.draft.candidates import (
     MAX_CANDIDATES,
     Candidates,
@@ -129,7 +129,7 @@ def _lengthen(grown: Grown, node: int, parent: int, token: int) -> None:
     grown.n_tail[node] = n - first + 1
 
 
-@kernel
+@part
 def _open(
     sources: Sources, cells: Cells, grown: Grown, node: int, n_heap: int, scratch: Scratch
 ) -> int:

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goose_lsp.draft.bigrams import NO_TOKEN, AdjacencyTable
+from goose_lsp.draft.bigrams import NO_TOKEN, PAIR, AdjacencyTable
 from goose_lsp.draft.candidates import (
     BELOW_PAIR,
     BELOW_TOKEN,
     BESIDE,
     CONTESTED,
+    COUNTED,
     EARLIER,
     EARLIER_SECOND,
     MAX_CANDIDATES,
@@ -22,6 +23,8 @@ from goose_lsp.draft.candidates import (
     N_LENGTHS,
     SECOND,
     SINGLE,
+    STORED,
+    STORED_SECOND,
     UNANIMOUS,
     Cells,
     Sources,
@@ -30,7 +33,7 @@ from goose_lsp.draft.candidates import (
     new_scratch,
     score,
 )
-from tests.sources import Found, Rows, gathered, sources_of, table_of, tail_of
+from tests.sources import Found, Rows, gathered, sources_of, store_of, table_of, tail_of
 
 
 def check_kinds(sources: Sources, tail: Sequence[int], expected: Mapping[int, SupportsInt]) -> None:
@@ -85,6 +88,56 @@ def test_another_token_of_earlier_contexts_stands_beside_the_contexts_own() -> N
     check_kinds(sources, [1, 2], {3: SINGLE, 4: EARLIER})
     alone = found_of(sources_of([1, 2], [1, 2, 4, NO_TOKEN]), [1, 2], 4)
     assert found_of(sources, [1, 2], 4).fine != alone.fine
+
+
+def test_what_only_the_workspace_holds_is_of_a_kind_of_its_own() -> None:
+    store = store_of([1, 2, 3], [1, 2, 3], [1, 2, 4])
+    check_kinds(
+        sources_of([1, 2], store=store, uses_table=False), [1, 2], {3: STORED, 4: STORED_SECOND}
+    )
+
+
+def test_the_longer_of_a_match_in_the_store_and_one_bridged_to_it_is_taken() -> None:
+    bridged = [9, 1, 2, 4, NO_TOKEN]
+    sources = sources_of([9, 1, 2], bridge=bridged, store=store_of([1, 2, 3]), uses_table=False)
+    check_kinds(sources, [9, 1, 2], {4: STORED})
+    longer = store_of([8, 9, 1, 2, 3])
+    sources = sources_of([8, 9, 1, 2], bridge=bridged, store=longer, uses_table=False)
+    check_kinds(sources, [8, 9, 1, 2], {3: STORED})
+
+
+def test_agreement_of_the_workspace_tells_copies_apart() -> None:
+    context = [1, 2, 3, 1, 2]
+    cells = {
+        found_of(sources_of(context, store=store), [1, 2], 3).fine
+        for store in (store_of(), store_of([1, 2, 3]))
+    }
+    assert len(cells) == 2
+    check_kinds(sources_of(context, store=store_of([1, 2, 3])), [1, 2], {3: SINGLE})
+
+
+def test_what_follows_a_pair_in_the_workspace_fills_up_the_tables() -> None:
+    store = store_of([1, 2, 3], [1, 2, 3], [1, 2, 4])
+    table = table_of({(1, 2): {3: 0.7}})
+    sources = sources_of([1, 2], table=table, store=store)._replace(uses_copies=False)
+    check_kinds(sources, [1, 2], {3: PAIR, 4: COUNTED})
+
+
+def test_how_the_workspace_sees_a_listed_token_decides_its_cell() -> None:
+    stores = [
+        store_of(),
+        store_of([1, 2, 5]),
+        store_of([1, 2, 3], *[[1, 2, 5]] * 4),
+        store_of([1, 2, 3]),
+    ]
+    table = table_of({(1, 2): {3: 0.7}})
+    cells = [
+        found_of(
+            sources_of([1, 2], table=table, store=s)._replace(uses_copies=False), [1, 2], 3
+        ).fine
+        for s in stores
+    ]
+    assert len(set(cells)) == 4
 
 
 def test_a_token_copied_and_listed_is_one_copied_candidate() -> None:

@@ -13,7 +13,7 @@ from goose_lsp.draft.growth import Grown, new_grown
 from goose_lsp.draft.policy import Memory
 from goose_lsp.draft.tree import DraftTree, Origin, chain
 from tests.drafts import paths
-from tests.sources import Rows, table_of
+from tests.sources import Rows, store_of, table_of
 
 END = 0
 # The stretch 3 … 12 is known to follow; whatever was measured of matches this long, it is copied.
@@ -311,3 +311,17 @@ def test_the_table_and_what_was_learned_outlive_a_request() -> None:
     assert paths(second.draft(1, 9)) == [(52,)]
     assert memory.cells.copy_coarse[:, 1].sum() == 1
     assert not Memory().cells.copy_coarse.any()
+
+
+def test_a_place_of_the_workspace_is_copied() -> None:
+    made = drafter([5, 6, *range(20, 32)])
+    made.store = store_of([*range(20, 40)])
+    tree = made.draft(4, 4)
+    assert tree.token_ids == (31, 32, 33, 34, 35)
+    assert set(tree.origins[1:]) == {Origin.SPINE}
+
+
+def test_a_place_that_the_cursor_cuts_otherwise_is_copied_over_its_bridge() -> None:
+    made = drafter([5, 6, *range(20, 31), 70])
+    made.bridge([[*range(20, 31), 70, 71, 33, 34]])
+    assert made.draft(3, 3).token_ids == (70, 71, 33, 34)

@@ -4,9 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goose_lsp.draft.counts import build_counts
-from goose_lsp.draft.recall import MAX_FOLLOWERS, MAX_MATCH_LEN, NO_TOKEN, new_followers
-from goose_lsp.draft.segment import ORDER_DEPTH, build_segment
+from goose_lsp.draft.recall import MAX_FOLLOWERS, MAX_MATCH_LEN, new_followers
+from goose_lsp.draft.segment import ORDER_DEPTH
 from goose_lsp.draft.store import (
     DEAD,
     FAR,
@@ -14,7 +13,6 @@ from goose_lsp.draft.store import (
     MIN_MATCH_LEN,
     NEAR,
     NEWEST,
-    Library,
     Occurrence,
     StoreView,
     empty_library,
@@ -22,7 +20,7 @@ from goose_lsp.draft.store import (
     find_in_store,
     occurrences,
 )
-from tests.sources import tail_of
+from tests.sources import library_of, tail_of
 
 File = tuple[list[int], int]  # tokens and weight
 FILES = st.lists(
@@ -31,18 +29,10 @@ FILES = st.lists(
 )
 
 
-def library(files: Sequence[File]) -> Library:
-    tokens = [token for file, _ in files for token in [*file, NO_TOKEN]]
-    starts = np.cumsum([0, *(len(file) + 1 for file, _ in files)]).astype(np.int32)
-    array = np.array(tokens, np.int32)
-    weights = np.array([weight for _, weight in files], np.uint8)
-    return Library(build_segment(array), starts, weights, build_counts(array))
-
-
 def view(
     base: Sequence[File] = (), delta: Sequence[File] = (), cursor: tuple[int, int] = (0, 0)
 ) -> StoreView:
-    return StoreView(library(base), library(delta), np.array(cursor, np.int32))
+    return StoreView(library_of(*base), library_of(*delta), np.array(cursor, np.int32))
 
 
 def followers(store: StoreView, tail: Sequence[int]) -> list[tuple[int, int, int]]:
