@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import MAX_NEW_TOKENS, MAX_PROMPT_TOKENS, read_records
-from goose_lsp.text.postprocess import EndRule
+from goose_lsp.text.endings import EndRule
 from goose_lsp.tokenizer import Tokenizer
 
 MACRO_SETS = ("humaneval", "mbpp", "classeval", "gsm8k", "mt_bench")

@@ -27,7 +27,8 @@ from goose_lsp.engine.thread import Governor, choose_threads
 from goose_lsp.engine.verify import Target, new_target
 from goose_lsp.prompt.builder import Prompt, build_prompt
 from goose_lsp.request import Completion, Reason
-from goose_lsp.text.postprocess import EndRule, shown_text
+from goose_lsp.text.endings import EndRule
+from goose_lsp.text.postprocess import shown_text
 from goose_lsp.tokenizer import REPLACEMENT, Tokenizer
 
 log = logging.getLogger(__name__)
