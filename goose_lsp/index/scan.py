@@ -9,8 +9,10 @@ import stat
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
+from goose_lsp.index.decode import refusal_of_name
 from goose_lsp.index.ignore import FolderRules, rules_of_root
 from goose_lsp.index.refusal import Refusal
 from goose_lsp.index.secrets import is_secret_name
@@ -21,6 +23,8 @@ _TOOL_FOLDERS = frozenset({
     ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".gradle", ".terraform",
     ".next", ".nuxt", ".idea", ".vs", ".cache", ".direnv", ".eggs", ".ssh", ".gnupg", ".aws", ".azure",
 })  # fmt: skip
+# What tools put into a folder that is theirs: a virtual environment, a cache (https://bford.info/cachedir/).
+_TOOL_MARKS = ("pyvenv.cfg", "CACHEDIR.TAG")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class ScanLimits:
     max_file_bytes: int = 1 << 20
     max_files: int = 100_000
     max_total_bytes: int = 256 << 20
+    max_entries: int = 2_000_000  # files and folders looked at, refused ones too
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Scanner:
     ) -> None:
         self.roots = tuple(dict.fromkeys(os.path.realpath(root) for root in roots))
         self.limits = limits or ScanLimits()
-        self.n_refused: Counter[Refusal] = Counter()
+        self.n_refused: Counter[Refusal] = Counter()  # of the last walk
         self._environ = os.environ if environ is None else environ
         self._rules: dict[str, FolderRules] = {}
 
@@ -62,87 +67,80 @@ class Scanner:
 
     def walk(self) -> Iterator[FoundFile]:
         """Every file that its name, kind and size allow; those near the top of a root first."""
-        self.n_refused.clear()
+        self.n_refused = refused = Counter[Refusal]()
         n_files, n_bytes = 0, 0
-        for folder in self.folders():
-            for entry in self._entries(folder):
+        for folder, entries in self._listings(refused):
+            for entry in entries:
                 found = self._found(folder, entry)
                 if isinstance(found, Refusal):
-                    self.n_refused[found] += 1
-                elif found is not None:
-                    n_files, n_bytes = n_files + 1, n_bytes + found.size
-                    if n_files > self.limits.max_files or n_bytes > self.limits.max_total_bytes:
-                        self.n_refused[Refusal.OVER_LIMIT] += 1
-                        return
-                    yield found
+                    refused[found] += 1
+                    continue
+                n_files, n_bytes = n_files + 1, n_bytes + found.size
+                if n_files > self.limits.max_files or n_bytes > self.limits.max_total_bytes:
+                    refused[Refusal.OVER_LIMIT] += 1
+                    return
+                yield found
 
     def folders(self) -> Iterator[str]:
         """Every folder that is not refused, breadth first."""
-        waiting, seen = deque(self.roots), set[tuple[int, int]]()
-        while waiting:
-            folder = waiting.popleft()
-            try:
-                status = os.stat(folder, follow_symlinks=False)
-            except OSError:
-                continue
-            if (key := (status.st_dev, status.st_ino)) in seen:
-                continue
-            seen.add(key)
-            yield folder
-            waiting.extend(
-                entry.path for entry in self._entries(folder) if self._is_walked(folder, entry)
-            )
+        return (folder for folder, _ in self._listings(Counter()))
 
     def verdict(self, path: str | os.PathLike[str]) -> Refusal | None:
-        """Why a file is left out, judged as `walk` does; None where it is not. Reads no content."""
-        full = os.path.abspath(path)
-        full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
-        root = self._root_of(full)
-        if root is None:
-            return Refusal.OUTSIDE
-        folder = root
-        for name in os.path.relpath(os.path.dirname(full), root).split(os.sep):
-            if name == os.curdir:
-                continue
-            inner = os.path.join(folder, name)
-            if inner not in self.roots and self._refuses_folder(folder, inner):
-                return Refusal.IGNORED
-            folder = inner
+        """Why a file is left out, judged as `walk` does; None where it is not. Reads no content.
+
+        Where nothing lies (yet), the name is judged, and `UNREADABLE` is the answer to one that may be read.
+        """
         try:
-            status = os.lstat(full)
-        except OSError:
+            full = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+            root = self._root_of(full)
+            return Refusal.OUTSIDE if root is None else self._judge_below(root, full)
+        except ValueError:  # a NUL or half a character: no system call takes such a name
             return Refusal.UNREADABLE
-        return self._judge(folder, full, status)
 
     def _root_of(self, path: str) -> str | None:
         """The innermost root that holds the path."""
         holders = [r for r in self.roots if path.startswith(r.rstrip(os.sep) + os.sep)]
         return max(holders, key=len, default=None)
 
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+    def _judge_below(self, root: str, path: str) -> Refusal | None:
+        folder = root
+        for name in os.path.dirname(os.path.relpath(path, root)).split(os.sep):
+            inner = os.path.join(folder, name)
+            if name and self._refuses_folder(folder, inner):
+                return Refusal.IGNORED
+            folder = inner if name else folder
         try:
-            with os.scandir(folder) as entries:
-                return sorted(entries, key=lambda entry: entry.name)
+            return self._judge(folder, path, os.lstat(path))
         except OSError:
-            self.n_refused[Refusal.UNREADABLE] += 1
-            return []
+            return self._judge_name(folder, path) or Refusal.UNREADABLE
 
-    def _is_walked(self, folder: str, entry: os.DirEntry[str]) -> bool:
-        if not entry.is_dir(follow_symlinks=False):
-            return False
+    def _listings(self, refused: Counter[Refusal]) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
+        """Every folder that is walked and what it holds apart from folders, by name; breadth first."""
+        waiting, seen = deque(self.roots), set[tuple[int, int]]()
+        n_left = self.limits.max_entries
+        while waiting and n_left:
+            folder = waiting.popleft()
+            try:
+                entries = _entries(folder, seen, n_left)
+            except OSError:
+                refused[Refusal.UNREADABLE] += 1
+                continue
+            n_left -= len(entries)
+            inner = [entry.path for entry in entries if _is_folder(entry)]
+            yield folder, [entry for entry in entries if not _is_folder(entry)]
+            waiting.extend(path for path in inner if self._is_walked(folder, path))
+        if not n_left:
+            refused[Refusal.OVER_LIMIT] += 1
+
+    def _is_walked(self, parent: str, folder: str) -> bool:
         # A root inside a root has rules of its own.
-        return entry.path not in self.roots and not self._refuses_folder(folder, entry.path)
+        return folder not in self.roots and not self._refuses_folder(parent, folder)
 
     def _refuses_folder(self, parent: str, folder: str) -> bool:
-        if os.path.basename(folder).lower() in _TOOL_FOLDERS:
-            return True
-        return self._rules_in(parent).ignores(folder, is_folder=True)
+        return _is_of_tools(folder) or self._rules_in(parent).ignores(folder, is_folder=True)
 
-    def _found(self, folder: str, entry: os.DirEntry[str]) -> FoundFile | Refusal | None:
-        """None for a folder, which is no file that could be refused."""
+    def _found(self, folder: str, entry: os.DirEntry[str]) -> FoundFile | Refusal:
         try:
-            if entry.is_dir(follow_symlinks=False):
-                return None
             status = entry.stat(follow_symlinks=False)
         except OSError:
             return Refusal.UNREADABLE
@@ -154,14 +152,19 @@ class Scanner:
             return Refusal.OUTSIDE
         if not stat.S_ISREG(status.st_mode):
             return Refusal.NOT_REGULAR
-        if is_secret_name(Path(path)):
+        if refusal := self._judge_name(folder, path):
+            return refusal
+        return Refusal.TOO_LARGE if status.st_size > self.limits.max_file_bytes else None
+
+    def _judge_name(self, folder: str, path: str) -> Refusal | None:
+        if is_secret_name(path):
             return Refusal.SECRET
         if self._rules_in(folder).ignores(path, is_folder=False):
             return Refusal.IGNORED
-        return Refusal.TOO_LARGE if status.st_size > self.limits.max_file_bytes else None
+        return refusal_of_name(os.path.basename(path))
 
     def _rules_in(self, folder: str) -> FolderRules:
-        """The rules for a folder's entries; folders between it and its root are looked at once."""
+        """The rules for a folder's entries; those of the folders above it, up to its root, are known already."""
         rules = self._rules.get(folder)
         if rules is None:
             if folder in self.roots:
@@ -170,3 +173,26 @@ class Scanner:
                 rules = self._rules_in(os.path.dirname(folder)).below(Path(folder))
             self._rules[folder] = rules
         return rules
+
+
+def _entries(folder: str, seen: set[tuple[int, int]], max_entries: int) -> list[os.DirEntry[str]]:
+    """What a folder holds; nothing where it was seen before, as through a second mount."""
+    status = os.lstat(folder)
+    if (key := (status.st_dev, status.st_ino)) in seen:
+        return []
+    seen.add(key)
+    with os.scandir(folder) as entries:
+        return sorted(islice(entries, max_entries), key=lambda entry: entry.name)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_of_tools(folder: str) -> bool:
+    if os.path.basename(folder).lower() in _TOOL_FOLDERS:
+        return True
+    return any(os.path.lexists(os.path.join(folder, mark)) for mark in _TOOL_MARKS)
