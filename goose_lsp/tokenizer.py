@@ -16,7 +16,12 @@ from tokenizers.models import BPE
 from goose_lsp.errors import ModelLoadError
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-_MARKUP = re.compile(r"<\S+>|\[\S+\]")  # <|fim_prefix|>, </s>, [PREFIX]; not runs of blanks
+# <|fim_prefix|>, </s>, [PREFIX], Code Llama's ▁<PRE>; not runs of blanks
+_MARKUP = re.compile(r"\N{LOWER ONE EIGHTH BLOCK}?(<\S+>|\[\S+\])")
+# Stands before text that goes on from other text; nothing merges with it.
+_JOINT = "\N{WHITE SMILING FACE}"
+# How vocabularies spell a blank: ▁ and Ġ.
+_BLANKS = ("\N{LOWER ONE EIGHTH BLOCK}", "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _LLAMA3_SPLIT = (
@@ -61,6 +66,11 @@ class Tokenizer:
         self._backend = backend
         self._backend.encode_special_tokens = True
         self.control_ids = frozenset(control_ids)  # never text; a completion ends at any of them
+        # Some vocabularies put a blank before every text and take it off again; text that goes on
+        # from other text must not gain or lose one there. Empty where there is nothing to undo.
+        joint = self._backend.encode(_JOINT, add_special_tokens=False)
+        self._joint_ids = joint.ids if "".join(joint.tokens).startswith(_BLANKS) else []
+        self._joint_text = self._backend.decode(self._joint_ids)
 
     @classmethod
     def from_bpe(
@@ -122,10 +132,16 @@ class Tokenizer:
         clean = _SURROGATE.sub(REPLACEMENT, text)
         return list(self._backend.encode(clean, add_special_tokens=False).ids)
 
+    def encode_inner(self, text: str) -> list[int]:
+        """Token ids of text in the middle of a text: without the blank some vocabularies open with."""
+        n_joint = len(self._joint_ids)
+        return self.encode(_JOINT + text)[n_joint:] if n_joint else self.encode(text)
+
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of whole tokens, control tokens left out."""
+        """The text that whole tokens add to a text before them, control tokens left out."""
         plain = [token for token in token_ids if token not in self.control_ids]
-        return str(self._backend.decode(plain, skip_special_tokens=False))
+        text = str(self._backend.decode([*self._joint_ids, *plain], skip_special_tokens=False))
+        return text.removeprefix(self._joint_text)
 
     def id_of(self, token: str) -> int | None:
         found: int | None = self._backend.token_to_id(token)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import AddedToken, pre_tokenizers
+from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 from tokenizers.decoders import ByteLevel as ByteLevelDecoder
 from tokenizers.models import BPE
@@ -68,12 +68,39 @@ def test_digits_are_merged_as_the_pre_tokenizer_cuts_them(pre: str, pieces: list
     assert [tokenizer.decode([token]) for token in tokenizer.encode("1234")] == pieces
 
 
-def write_tokenizer(path: Path, *, is_special: bool) -> None:
+def sentencepiece_tokenizer() -> Tokenizer:
+    """Puts a blank before every text, as Llama 2's does; letters, blanks and line ends only."""
+    letters = [*"abc=\n", "\u2581", "\u2581a", "\u263a"]
+    backend = Backend(BPE(vocab={t: i for i, t in enumerate(letters)}, merges=[("\u2581", "a")]))
+    backend.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
+    )
+    backend.decoder = decoders.Sequence(
+        [decoders.Replace("\u2581", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    return Tokenizer(backend, [])
+
+
+def test_only_text_that_opens_a_prompt_gains_the_vocabularys_blank() -> None:
+    tokenizer = sentencepiece_tokenizer()
+    assert tokenizer.encode("b") == [5, 1]
+    assert tokenizer.encode_inner("b") == [1]
+    assert BYTES.encode_inner("b") == BYTES.encode("b")
+
+
+@given(st.text("abc= \n"))
+def test_decoding_what_goes_on_from_a_text_keeps_its_blanks(text: str) -> None:
+    tokenizer = sentencepiece_tokenizer()
+    assert tokenizer.decode(tokenizer.encode_inner(text)) == text
+    assert tokenizer.decode(tokenizer.encode(text)) == (f" {text}" if text else "")
+
+
+def write_tokenizer(path: Path, *, is_special: bool, end: str = "<|end|>") -> None:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     backend = Backend(BPE(vocab={token: i for i, token in enumerate(alphabet)}, merges=[]))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = ByteLevelDecoder()
-    backend.add_tokens([AddedToken("<|end|>", special=is_special, normalized=False)])
+    backend.add_tokens([AddedToken(end, special=is_special, normalized=False)])
     backend.save(str(path))
 
 
@@ -87,12 +114,15 @@ def test_an_end_token_of_a_file_is_never_read_from_text(tmp_path: Path, is_speci
     assert tokenizer.decode([*tokenizer.encode("a<|end|>"), END]) == "a<|end|>"
 
 
-def test_markup_that_a_file_does_not_mark_special_is_not_read_from_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["<|end|>", "[END]", "\u2581<EOT>"])
+def test_markup_that_a_file_does_not_mark_special_is_not_read_from_text(
+    tmp_path: Path, end: str
+) -> None:
     path = tmp_path / "tokenizer.json"
-    write_tokenizer(path, is_special=False)
+    write_tokenizer(path, is_special=False, end=end)
     tokenizer = Tokenizer.from_file(path)
     assert tokenizer.control_ids == {END}
-    assert END not in tokenizer.encode("a<|end|>b")
+    assert END not in tokenizer.encode(f"a{end}b")
 
 
 @pytest.mark.parametrize("body", ["", "{}", "[]", json.dumps({"model": 3})])
