@@ -156,7 +156,7 @@ def _prefix(folder: Path) -> str:
 
 def _is_repository(folder: Path) -> bool:
     git = folder / ".git"
-    return os.path.lexists(git / "HEAD") or git.is_file()
+    return os.path.lexists(git / "HEAD") or os.path.isfile(git)
 
 
 def _exclude_file(top: Path) -> Path:

@@ -4,6 +4,7 @@ Both follow the same rules. Links are never followed: what they lead to inside t
 what lies outside was not opened. Of an over-large workspace what lies nearest to its top is indexed.
 """
 
+import errno
 import os
 import stat
 from collections import Counter, deque
@@ -103,16 +104,19 @@ class Scanner:
         return max(holders, key=len, default=None)
 
     def _judge_below(self, root: str, path: str) -> Refusal | None:
+        try:
+            status = os.lstat(path)
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return Refusal.UNREADABLE
+            status = None
         folder = root
         for name in os.path.dirname(os.path.relpath(path, root)).split(os.sep):
             inner = os.path.join(folder, name)
             if name and self._refuses_folder(folder, inner):
                 return Refusal.IGNORED
             folder = inner if name else folder
-        try:
-            return self._judge(folder, path, os.lstat(path))
-        except OSError:
-            return self._judge_name(folder, path) or Refusal.UNREADABLE
+        return self._judge(folder, path, status)
 
     def _listings(self, refused: Counter[Refusal]) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
         """Every folder that is walked and what it holds apart from folders, by name; breadth first."""
@@ -147,13 +151,16 @@ class Scanner:
         refusal = self._judge(folder, entry.path, status)
         return refusal or FoundFile(entry.path, status.st_size, status.st_mtime_ns, status.st_ino)
 
-    def _judge(self, folder: str, path: str, status: os.stat_result) -> Refusal | None:
-        if stat.S_ISLNK(status.st_mode):
+    def _judge(self, folder: str, path: str, status: os.stat_result | None) -> Refusal | None:
+        """`status` is None where nothing lies."""
+        if status is not None and stat.S_ISLNK(status.st_mode):
             return Refusal.OUTSIDE
-        if not stat.S_ISREG(status.st_mode):
+        if status is not None and not stat.S_ISREG(status.st_mode):
             return Refusal.NOT_REGULAR
         if refusal := self._judge_name(folder, path):
             return refusal
+        if status is None:
+            return Refusal.UNREADABLE
         return Refusal.TOO_LARGE if status.st_size > self.limits.max_file_bytes else None
 
     def _judge_name(self, folder: str, path: str) -> Refusal | None:
