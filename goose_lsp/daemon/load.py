@@ -26,6 +26,7 @@ from goose_lsp.engine.sample import Sampling
 from goose_lsp.engine.thread import Governor, choose_threads
 from goose_lsp.engine.verify import Target, new_target
 from goose_lsp.prompt.builder import Prompt, build_prompt
+from goose_lsp.prompt.frame import Surroundings
 from goose_lsp.request import Completion, Reason
 from goose_lsp.text.endings import EndRule
 from goose_lsp.text.postprocess import shown_text
@@ -55,7 +56,8 @@ class ModelCompleter:
         max_new_tokens = ask.max_new_tokens or prompt_settings.max_new_tokens
         max_new_tokens = min(max_new_tokens, self.target.max_tokens // 2)
         budget = min(prompt_settings.max_prompt_tokens, self.target.max_tokens - max_new_tokens)
-        prompt = build_prompt(ask.document, ask.point, self.tokenizer, budget)
+        around = Surroundings(ask.document, ask.point)
+        prompt, _ = build_prompt(around, self.tokenizer, None, budget)
         decoder = self._decoder(policy_name, max_new_tokens, cancel, is_isolated=ask.is_isolated)
         decoder.prefill(prompt.token_ids)
         text, trace = self._decode(decoder, ask, prompt)

@@ -1,15 +1,20 @@
-"""From a document and a cursor to the prompt's token ids, in a layout that stays put under typing."""
+"""From a document and a cursor to the prompt's token ids, in a layout that stays put under typing.
 
-from dataclasses import dataclass
+What the model has cached is worth more than the ideal window, so whatever stands before the typed
+text is decided once and handed back as `Frozen`, for the next prompt of the same document. Pure: the
+same arguments give the same prompt.
+"""
 
+from dataclasses import dataclass, replace
+from functools import partial
+
+from goose_lsp.prompt.anchor import Anchor, anchor_point
+from goose_lsp.prompt.fim import PLAIN, FimFormat, Order
+from goose_lsp.prompt.frame import NEAR_SUFFIX_SHARE, SUFFIX_SHARE, Frame, Surroundings, make_frame
+from goose_lsp.prompt.opening import Opened, encode_open
+from goose_lsp.prompt.window import open_window, text_between
 from goose_lsp.request import Point
-from goose_lsp.text.document import Document
 from goose_lsp.tokenizer import Tokenizer
-
-# Windows start at multiples of this many lines, so that typing does not move them.
-ANCHOR_LINES = 32
-# Code has more than two and rarely over five characters a token; bounds what is encoded for nothing.
-MAX_CHARS_PER_TOKEN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,52 +25,71 @@ class Prompt:
     held_back: str
 
 
-def build_prompt(document: Document, cursor: Point, tokenizer: Tokenizer, budget: int) -> Prompt:
-    """Prefix-only: the text before the cursor, at most `budget` tokens, line ends as LF.
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What the next prompt of the same document keeps where it can; opaque to callers."""
 
-    The window starts at the earliest anchor line from which everything fits; where not even the
-    nearest anchor fits, the front of its text is cut. An empty prefix becomes one line end, since a
-    model needs something to continue.
+    frame: Frame
+    start: Point  # of the window before the cursor
+    anchor: Anchor | None  # None: the prefix itself grows
+
+
+def build_prompt(
+    around: Surroundings,
+    tokenizer: Tokenizer,
+    fim: FimFormat | None,
+    budget: int,
+    frozen: Frozen | None = None,
+) -> tuple[Prompt, Frozen]:
+    """The prompt for a cursor, at most `budget` tokens, line ends as LF.
+
+    Without a format it is prefix-only: snippets, path and the text before the cursor. An empty
+    prompt becomes one line end, since a model needs something to continue.
     """
-    max_chars = budget * MAX_CHARS_PER_TOKEN
-    start = _window_start(document, cursor, max_chars)
-    while True:
-        token_ids, held_back = _encode_open(_prefix(document, start, cursor, max_chars), tokenizer)
-        next_start = (start // ANCHOR_LINES + 1) * ANCHOR_LINES
-        if len(token_ids) <= budget or next_start > cursor.line:
-            break
-        start = next_start
-    return Prompt(token_ids[-budget:] or tokenizer.encode("\n"), held_back)
+    fim = fim or PLAIN
+    around = replace(around, cursor=around.document.clamp(around.cursor))
+    new_frame = partial(make_frame, around, fim, tokenizer, budget)
+    if frozen is None or not frozen.frame.is_made_from(around, fim, budget):
+        return _place(new_frame(SUFFIX_SHARE), around, tokenizer, None)
+    frame, anchor = frozen.frame, frozen.anchor
+    is_behind = frame.is_before(around)
+    if anchor is None:
+        frame = frame if is_behind else new_frame(SUFFIX_SHARE)
+        return _place(frame, around, tokenizer, frozen.start)
+    typed = anchor.typed(around.document, around.cursor) if is_behind else None
+    if typed is None:
+        frame = new_frame(NEAR_SUFFIX_SHARE)
+        return _place(frame, around, tokenizer, frozen.start, is_near=True)
+    middle = anchor.middle(typed, tokenizer, frame.max_middle_tokens)
+    if middle is None:
+        return _place(new_frame(SUFFIX_SHARE), around, tokenizer, frozen.start)
+    return _joined(anchor.token_ids, middle), frozen
 
 
-def _window_start(document: Document, cursor: Point, max_chars: int) -> int:
-    """The earliest anchor line whose text up to the cursor has at most about `max_chars` characters."""
-    start = cursor.line - cursor.line % ANCHOR_LINES
-    n_chars = sum(len(document.line_text(i)) + 1 for i in range(start, cursor.line))
-    while start > 0:
-        before = range(start - ANCHOR_LINES, start)
-        n_chars += sum(len(document.line_text(i)) + 1 for i in before)
-        if n_chars > max_chars:
-            break
-        start -= ANCHOR_LINES
-    return start
+def _place(
+    frame: Frame,
+    around: Surroundings,
+    tokenizer: Tokenizer,
+    previous: Point | None,
+    *,
+    is_near: bool = False,
+) -> tuple[Prompt, Frozen]:
+    """A window of the document in its frame."""
+    document, point = around.document, around.cursor
+    if frame.order is Order.PSM:
+        point = anchor_point(point, frame.max_middle_tokens, is_near=is_near)
+    open_text = partial(encode_open, tokenizer=tokenizer, is_inner=frame.is_inner)
+    start, prefix = open_window(document, point, open_text, frame.max_prefix_tokens, previous)
+    token_ids = [*frame.before_ids, *prefix.token_ids, *frame.after_ids]
+    if frame.order is Order.SPM:
+        token_ids = token_ids or tokenizer.encode("\n")
+        return Prompt(token_ids, prefix.held_back), Frozen(frame, start, None)
+    text = text_between(document, start, point)
+    anchor = Anchor(start, point, text, token_ids, prefix.held_back)
+    typed = prefix.held_back + text_between(document, point, around.cursor)
+    middle = encode_open(typed, tokenizer, is_inner=True)
+    return _joined(token_ids, middle), Frozen(frame, start, anchor)
 
 
-def _prefix(document: Document, start: int, cursor: Point, max_chars: int) -> str:
-    whole = [document.line_text(i)[-max_chars:] + "\n" for i in range(start, cursor.line)]
-    last = document.line_text(cursor.line)[: cursor.column]
-    return "".join([*whole, last])[-max_chars:]
-
-
-def _encode_open(text: str, tokenizer: Tokenizer) -> tuple[list[int], str]:
-    """Token ids of a text that will go on, and its last blanks if they belong to the next token.
-
-    Encoded with a letter behind it, the text is cut where a word that follows would really begin:
-    `x = ` ends after `=`, because ` y` is one token.
-    """
-    if text[-1:].isspace():
-        token_ids = tokenizer.encode(text + "a")
-        last = tokenizer.decode(token_ids[-1:])
-        if last.endswith("a") and not last[:-1].strip(" \t"):
-            return token_ids[:-1], last[:-1]
-    return tokenizer.encode(text), ""
+def _joined(token_ids: list[int], middle: Opened) -> Prompt:
+    return Prompt(token_ids + middle.token_ids, middle.held_back)
