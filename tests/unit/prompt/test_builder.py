@@ -10,6 +10,7 @@ from goose_lsp.prompt.fim import detect
 from goose_lsp.prompt.frame import Surroundings
 from goose_lsp.request import Edit, Point, Snippet
 from goose_lsp.text.document import Document
+from goose_lsp.text.notebook import Cell, CellKind, join_cells
 from goose_lsp.tokenizer import Tokenizer
 from tests.vocabularies import joining_tokenizer, marked_tokenizer, sentencepiece_tokenizer
 
@@ -264,3 +265,23 @@ def test_other_snippets_make_another_prompt() -> None:
     )
     assert "c.py" in PSM.decode(told.token_ids)
     assert "b.py" not in PSM.decode(told.token_ids)
+
+
+def test_a_notebooks_other_cells_are_in_the_prompt_of_the_active_one() -> None:
+    cells = [
+        Cell(kind, Document(f"nb:/a.ipynb#{i}", 1, language, text))
+        for i, (kind, language, text) in enumerate(
+            [
+                (CellKind.MARKUP, "markdown", "# Load"),
+                (CellKind.CODE, "python", "df = load()"),
+                (CellKind.CODE, "python", "df."),
+                (CellKind.CODE, "python", "plot(df)"),
+            ]
+        )
+    ]
+    joined = join_cells(cells, 2, Point(0, 3))
+    prompt, _ = build_prompt(Surroundings(*joined), PSM, detect(PSM), 1000)
+    assert prompt.token_ids == [
+        *(256, *PSM.encode("# # Load\n\ndf = load()\n\ndf."), 257, *PSM.encode("\n\nplot(df)")),
+        258,
+    ]
