@@ -10,7 +10,6 @@ from typing import Protocol
 
 from goose_lsp.request import Point, Reason
 from goose_lsp.text.document import Document
-from goose_lsp.text.endings import EndRule
 from goose_lsp.text.rules.around import Around, look_around, with_lf
 from goose_lsp.text.rules.blanks import fit_first_line, without_trailing_blanks
 from goose_lsp.text.rules.brackets import is_only_closing
@@ -141,7 +140,7 @@ def _end(cursor: Point, joined: Joined) -> Point:
     return Point(cursor.line, cursor.column + joined.n_replaced)
 
 
-def shown_text(text: str, held_back: str, rule: EndRule, *, is_whole: bool) -> str:
+def shown_text(text: str, held_back: str, rule: Ends, *, is_whole: bool) -> str:
     """What may be shown of the model's text; empty when nothing fits at the cursor.
 
     `held_back` are the blanks before the cursor that the prompt left out: the text must begin with

@@ -5,6 +5,7 @@ Nothing here is cut that the user's own text holds as well: a file about such th
 
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 
 from goose_lsp.text.rules.around import Around
 
@@ -29,17 +30,23 @@ _CONTROL = re.compile(
     r"|</s>|<EOT>|<(?:file_sep|repo_name|endoftext|fim[_-]\w{1,12})>"
 )
 _FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[\w+#.-]*[ \t]*")
-_CODE_TAG = re.compile(r"[ \t]*(?:\[(/?)(?:CODE|PYTHON|ANSWER|SOLUTION)\]|<(/?)CODE\w*>)[ \t]*")
+_CODE_BEGINS = re.compile(r"\s*(?:\[(?:CODE|PYTHON|ANSWER)\]|<(?:CODE\w*|COMPLETION)>)[ \t]*\n?")
+_CODE_ENDS = re.compile(r"\[/(?:CODE|PYTHON|ANSWER)\]|</(?:CODE\w*|COMPLETION)>")
 # A line of a prompt's format: a speaker, another file's path, the file's end.
 _PROMPT_LINE = re.compile(
-    r"[ \t]*(?:(?:Human|Assistant|User|System):(?: [A-Z][\w']* [\w']+ [\w']+|$)"
-    r"|(?://|#|--|;|/\*|<!--) ?(?:(?:Path|File|Filename): [^ ]*[./][^ ]|End of (?:the )?file\b))"
+    r"^[ \t]*(?:(?:Human|Assistant|User|System):(?: [A-Z][\w']* [\w']+ [\w']+|$)"
+    r"|(?://|#|--|;|/\*|<!--) ?(?:Path: \S|File(?:name)?: [^\s./]*[./]\S|End of (?:the )?file\b))",
+    re.MULTILINE,
 )
 _LEAD_IN = re.compile(
     r"(?:Sure|Certainly|Of course|Absolutely|Okay|Great|Yes)[,!.] .*"
     r"|(?:Here is|Here's|Here are|Below is|The following|This is) .*:"
     r"|(?:I'm sorry|I am sorry|I apologi[sz]e|As an AI)\b.*",
     re.IGNORECASE,
+)
+_AFTERWORD = re.compile(
+    r"(?:Explanation|Note): .*|Explanation:"
+    r"|(?:Here is|Here's how|The above|This (?:code|function|method|class|program)) [a-z].*[\w.:!]",
 )
 _STRAY_MARK = re.compile(
     r"[ \t]*(?:[\u2022\u2026\u00b7\u25aa\u25cf\u2795\u2796\u200b-\u200d\u2060\ufeff]+[ \t]*|[-.+] {2,})"
@@ -71,42 +78,35 @@ def without_fence(text: str, around: Around) -> str:
 
 
 def cut_at_prompt_format(text: str, around: Around) -> str:
-    """A line that only prompts have ends the text; code tags enclose it."""
-    lines = text.split("\n")
-    tag = _CODE_TAG.fullmatch(lines[0])
-    if tag and not (tag[1] or tag[2]):
-        del lines[0]
-    for i, line in enumerate(lines):
-        found = _CODE_TAG.fullmatch(line) or _PROMPT_LINE.match(line)
-        if found and not around.mentions(found[0].strip()):
-            return "\n".join(lines[:i])
-    return "\n".join(lines)
+    """A line that only prompts have ends the text; tags around code enclose it."""
+    begin = _CODE_BEGINS.match(text)
+    if begin and not around.mentions(begin[0].strip()):
+        text = text[begin.end() :]
+    ends = [*_CODE_ENDS.finditer(text), *_PROMPT_LINE.finditer(text)]
+    places = [end.start() for end in ends if not around.mentions(end[0].strip())]
+    return text[: min(places, default=None)]
 
 
 def without_prose(text: str, around: Around) -> str:
-    """Sentences that lead in to code are dropped; a text of nothing else becomes empty."""
-    if not _is_place_of_code(around) or around.language in _PROSE_LANGUAGES:
+    """Sentences that lead in to code or explain it are dropped; a text of nothing else is emptied."""
+    if around.is_in_prose or around.language in _LIST_LANGUAGES:
         return text
     lines = text.split("\n")
-    start = 0
-    for i, line in enumerate(lines):
-        if _is_prose(line):
-            start = i + 1
-        elif line.strip():
-            break
-    return "\n".join(lines[start:])
+    contents = [i for i, line in enumerate(lines) if line.strip()]
+    leads = list(
+        takewhile(lambda i: _is_prose(lines[i]), contents if around.is_blank_before else ())
+    )
+    start = leads[-1] + 1 if leads else 0
+    end = next((i for i in contents if i > start and _AFTERWORD.fullmatch(lines[i])), None)
+    return "\n".join(lines[start:end])
 
 
 def without_stray_mark(text: str, around: Around) -> str:
     """A bullet or an invisible character before the first word is none of the code."""
-    if not _is_place_of_code(around) or around.language in _LIST_LANGUAGES:
+    if around.is_in_prose or not around.is_blank_before or around.language in _LIST_LANGUAGES:
         return text
     mark = _STRAY_MARK.match(text)
     return text[mark.end() :] if mark else text
-
-
-def _is_place_of_code(around: Around) -> bool:
-    return around.is_blank_before and not around.is_in_prose
 
 
 def _is_prose(line: str) -> bool:

@@ -6,9 +6,9 @@ from goose_lsp.text.rules.around import Around
 _MIN_COPIES = 3
 _MAX_LOOP_LINES = 12
 _MAX_UNIT_CHARS = 80
-# Six times the same words are a loop. Numbers, and one or two letters, come so in tables and in
-# `#ffffff`, so they must come far more often; rulers of dashes and blanks may be of any length.
-_N_WORDS, _N_OTHERS, _MIN_WORD_CHARS = 6, 24, 3
+# How often a unit must come to be a loop. Words may be a list; numbers, and one or two letters, come
+# so in tables and in `#ffffff`; rulers of dashes and blanks may be of any length.
+_N_CODE, _N_WORDS, _N_OTHERS, _MIN_WORD_CHARS = 6, 10, 24, 3
 
 
 def without_repeated_lines(text: str, _around: Around) -> str:
@@ -38,10 +38,17 @@ def without_looping_line(text: str, _around: Around) -> str:
 
 
 def _ends_in_loop(line: str) -> bool:
-    for n in range(1, min(_MAX_UNIT_CHARS, len(line) // _N_WORDS) + 1):
-        unit = line[-n:]
-        if not unit.isspace() and any(c.isalnum() for c in unit):
-            is_wordy = n >= _MIN_WORD_CHARS and any(c.isalpha() for c in unit)
-            if line.endswith(unit * (_N_WORDS if is_wordy else _N_OTHERS)):
-                return True
+    for n in range(1, min(_MAX_UNIT_CHARS, len(line) // _N_CODE) + 1):
+        n_copies = _n_copies(line[-n:])
+        if n_copies and line.endswith(line[-n:] * n_copies):
+            return True
     return False
+
+
+def _n_copies(unit: str) -> int | None:
+    """How many copies of it are a loop; None if no number is."""
+    if not any(c.isalnum() for c in unit):
+        return None
+    if len(unit) < _MIN_WORD_CHARS or not any(c.isalpha() for c in unit):
+        return _N_OTHERS
+    return _N_WORDS if all(c.isalnum() or c.isspace() for c in unit) else _N_CODE

@@ -6,8 +6,13 @@ import pytest
 from benchmarks.quality import main
 
 RECORD = {
-    **{"id": "own/1", "level": "must", "lang": "python", "prefix": "f(", "suffix": ")\n"},
-    **{"raw": "a)", "expect": {"shown": [{"text": "a", "eat": 0}]}},
+    "id": "own/1",
+    "level": "must",
+    "lang": "python",
+    "prefix": "f(",
+    "suffix": ")\n",
+    "raw": "a)",
+    "expect": {"shown": [{"text": "a", "eat": 0}]},
 }
 
 

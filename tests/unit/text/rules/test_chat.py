@@ -67,14 +67,15 @@ def test_fences_belong_to_markdown_and_to_files_that_have_some() -> None:
 @pytest.mark.parametrize(
     ("raw", "code"),
     [
-        ("x = 1\n# End of file.\ny = 2", "x = 1"),
-        ("\nHuman: Now write some other code", ""),
-        ("x\nAssistant:", "x"),
+        ("x = 1\n# End of file.\ny = 2", "x = 1\n"),
+        ("\nHuman: Now write some other code", "\n"),
+        ("x\nAssistant:", "x\n"),
         ("// Path: src/a.ts\nx", ""),
         ("# File: a.py\nx", ""),
-        ("[CODE]\nx = 1\n[/CODE]\nDone.", "x = 1"),
-        ("<CODE12>\nx = 1\n</CODE12>", "x = 1"),
-        ("x\n[/CODE]", "x"),
+        ("[CODE]\nx = 1\n[/CODE]\nDone.", "x = 1\n"),
+        ("<CODE12>\nx = 1\n</CODE12>", "x = 1\n"),
+        ("x\n[/CODE]", "x\n"),
+        ("<COMPLETION>x</COMPLETION>", "x"),
     ],
 )
 def test_a_prompts_format_ends_the_text(raw: str, code: str) -> None:
@@ -101,12 +102,15 @@ def test_a_file_with_such_lines_may_go_on_so() -> None:
         ("Here is the code:\nx = 1", "x = 1"),
         ("Certainly! Look:\n\nHere's one way:\n\nx = 1", "\nx = 1"),
         ("I'm sorry, but that is not possible.", ""),
-        ("x = 1\nHere is the code:", "x = 1\nHere is the code:"),
+        ("x = 1\nHere is the code:", "x = 1"),
         ("sure = here", "sure = here"),
         ("\n\nx", "\n\nx"),
+        ("x = 1\n\nExplanation: it is set.", "x = 1\n"),
+        ("x = 1\nThis code sets x to one.", "x = 1"),
+        ("x = 1\n    Note: it", "x = 1\n    Note: it"),
     ],
 )
-def test_prose_before_the_code_is_dropped(raw: str, code: str) -> None:
+def test_prose_before_the_code_and_behind_it_is_dropped(raw: str, code: str) -> None:
     assert without_prose(raw, EMPTY) == code
 
 

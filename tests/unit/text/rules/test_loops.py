@@ -27,7 +27,7 @@ def test_the_third_copy_in_a_row_is_a_loop(text: str, cut: str) -> None:
     "line",
     [
         "sum = sum = sum = sum = sum = sum = sum =",
-        "very " * 6,
+        "very " * 10,
         "start a, b, a, b, a, b, a, b, a, b, a, b,",
         "total = 10000000000000000000000000000000000",
     ],
@@ -44,7 +44,7 @@ def test_a_line_in_a_loop_goes_with_what_follows(line: str) -> None:
         "row = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0,",
         'colour = "#ffffff',
         "0xFFFFFFFF",
-        "log log log log",
+        "log log log log log log log log log",
         "ab ab ab ab ab ab then more",
     ],
 )
