@@ -1,6 +1,7 @@
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def check_same(found: Snapshot, expected: Snapshot) -> None:
 
 def as_lists(of: Snapshot) -> list[list[int]]:
     library = of.library
-    arrays = [*library.segment, library.starts, *library.counts]
+    arrays: list[Any] = [*library.segment, library.starts, *library.counts]
     return [array.tolist() for array in arrays]
 
 
