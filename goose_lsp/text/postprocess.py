@@ -109,7 +109,8 @@ def _rules(how: Polishing) -> tuple[tuple[Rule, Reason], ...]:
 
 def _cut_at_end(text: str, _around: Around, how: Polishing) -> str:
     """Where the ending says; a last line that was cut short goes where whole lines precede it."""
-    end = how.ending.end(text)
+    # A text that is whole has a last line; without the LF it might go on.
+    end = how.ending.end(text + "\n" if how.is_whole else text)
     if end is not None:
         return text[:end]
     if not how.is_whole and "\n" in text.strip():
