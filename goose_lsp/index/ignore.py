@@ -105,7 +105,7 @@ def rules_of_root(root: Path, environ: Mapping[str, str]) -> FolderRules:
     top = next((f for f in (root, *root.parents) if _is_repository(f)), root)
     is_case_ignored = _git_config(top, environ, "--type=bool", "core.ignoreCase") == b"true"
     file = _users_file(top, environ)
-    users = file and read_rules(file.resolve(), top, is_case_ignored=is_case_ignored)
+    users = file and read_rules(Path(os.path.realpath(file)), top, is_case_ignored=is_case_ignored)
     rules = FolderRules(users=users or None, is_case_ignored=is_case_ignored)
     for folder in reversed((root, *root.parents)):
         if folder.is_relative_to(top):

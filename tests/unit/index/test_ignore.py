@@ -163,6 +163,12 @@ def test_the_users_own_excludes_lie_where_git_says(tmp_path: Path, value: str) -
     check(root, "a.tmp a.py", "a.tmp", ENVIRON | {"HOME": str(tmp_path)})
 
 
+def test_the_users_own_excludes_may_lead_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "git").mkdir()
+    (tmp_path / "git" / "ignore").symlink_to("ignore")
+    check(tmp_path, "a.tmp", "", ENVIRON | {"XDG_CONFIG_HOME": str(tmp_path)})
+
+
 @needs_git
 def test_settings_of_another_repository_do_not_mislead(tmp_path: Path) -> None:
     root, other = new_repository(tmp_path / "root"), new_repository(tmp_path / "other")

@@ -328,17 +328,23 @@ TREES = st.dictionaries(
 )
 
 
+def lies_in(path: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(folder)
+
+
 def plant(root: Path, name: str, text: str) -> None:
-    """A file, or a link or a pipe; nothing where something of that name lies already."""
+    """A file, or a link or a pipe; nothing where something of that name lies already, nor outside of the tree."""
+    path = root / name
+    if not lies_in(path.parent, root.parent):
+        return
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         if text.startswith("-> "):
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).symlink_to(text.removeprefix("-> "))
+            path.symlink_to(text.removeprefix("-> "))
         elif text == "|":
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            os.mkfifo(root / name)
-        elif not (root / name).exists():  # a write would follow a link, or wait at a pipe
-            write(root, {name: text})
+            os.mkfifo(path)
+        elif not os.path.lexists(path):  # a write would follow a link, or wait at a pipe
+            path.write_text(text)
     except OSError:
         return
 
@@ -350,16 +356,19 @@ def test_the_walk_and_the_verdict_agree(
     tree: dict[str, str],
     top: list[str],
     inner: list[str],
-    has_inner_root: bool,
+    has_second_root: bool,
 ) -> None:
-    root = tmp_path_factory.mktemp("tree")
+    base = tmp_path_factory.mktemp("base").resolve()
+    root, second = base / "tree", base / "tree" / "a"
+    root.mkdir()
     for name, text in tree.items():
         plant(root, name, text)
-    for folder, patterns in ((root, top), (root / "i", inner)):
-        if folder.is_dir() and not folder.is_symlink():
-            plant(folder, ".gitignore", "\n".join(patterns))
+    plant(root, ".gitignore", "\n".join(top))
+    if (root / "i").is_dir():
+        plant(root, "i/.gitignore", "\n".join(inner))
+    has_second_root = has_second_root and lies_in(second, base)
     judge = scanner(
-        root, *([root / "a"] if has_inner_root else []), limits=ScanLimits(max_file_bytes=50)
+        root, *([second] if has_second_root else []), limits=ScanLimits(max_file_bytes=50)
     )
-    files = [os.path.join(top, n) for top, _, names in os.walk(root) for n in names]
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(base) for name in names]
     assert {f.path for f in judge.walk()} == {f for f in files if judge.verdict(f) is None}

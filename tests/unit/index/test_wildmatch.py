@@ -65,6 +65,15 @@ def ignores(line: str, path: str) -> bool:
     )
 
 
+def check(repository: Path, line: str, yes: list[str], no: list[str]) -> None:
+    """The line ignores the first paths and not the others, for us and for git."""
+    folder = repository / "known"
+    folder.mkdir(exist_ok=True)
+    (folder / ".gitignore").write_bytes(line.encode() + b"\n")
+    assert [path for path in yes + no if ignores(line, path)] == yes
+    assert ignored_by_git(folder, map(Path, yes + no)) == set(map(Path, yes))
+
+
 def is_path(text: str) -> bool:
     return bool(text) and all(part not in {"", ".", "..", ".git"} for part in text.split("/"))
 
@@ -108,6 +117,7 @@ def test_a_line_matches_what_git_matches(
         ("[[:nothing:]]", "", "a : n"),
         ("[a\\]b]", "] a", "\\"),
         ("[]-]", "] -", "a"),
+        ("[c-a]", "c", "a b"),
         ("[a", "", "[a a"),
         ("\\#a", "#a", "\\#a a"),
         ("\\!a", "!a", "a"),
@@ -123,14 +133,10 @@ def test_a_line_matches_what_git_matches(
     ],
 )
 def test_known_lines_match_what_they_should(repository: Path, line: str, yes: str, no: str) -> None:
-    folder = repository / "known"
-    folder.mkdir(exist_ok=True)
-    (folder / ".gitignore").write_text(line + "\n")
-    paths = [*yes.split(), *no.split()]
-    assert [path for path in paths if ignores(line, path)] == yes.split()
-    assert ignored_by_git(folder, map(Path, paths)) == set(map(Path, yes.split()))
+    check(repository, line, yes.split(), no.split())
 
 
+@needs_git
 @pytest.mark.parametrize(
     ("line", "yes", "no"),
     [
@@ -144,11 +150,14 @@ def test_known_lines_match_what_they_should(repository: Path, line: str, yes: st
         ("a\r\r", ["a\r"], ["a"]),
         ("a\0b", ["a"], ["b"]),
         ("a*b", ["a\nb"], ["ab\n"]),
+        ("[[:space:]]", [" ", "\t", "\r"], ["\v", "\f"]),
     ],
     ids=repr,
 )
-def test_blanks_and_line_ends_count_as_for_git(line: str, yes: list[str], no: list[str]) -> None:
-    assert [name for name in yes + no if ignores(line, name)] == yes
+def test_blanks_and_line_ends_count_as_for_git(
+    repository: Path, line: str, yes: list[str], no: list[str]
+) -> None:
+    check(repository, line, yes, no)
 
 
 @pytest.mark.parametrize(
