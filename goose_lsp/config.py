@@ -43,6 +43,8 @@ class DraftSettings:
 class PromptSettings:
     max_prompt_tokens: int = 1500
     max_new_tokens: int = 64
+    # Lines of other files before the document's own: auto, on, off; auto: where reading a prompt costs little.
+    snippets: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,11 @@ class DecodeSettings:
     top_k: int = 0  # drawn from the k most probable tokens only; 0: from all
     top_p: float = 1.0  # drawn from the fewest tokens that hold this probability; 1: from all
     seed: int = 0  # the same seed gives the same text
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    enabled: bool = True  # whether the workspace's files are read for drafts and prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,7 @@ class Settings:
     draft: DraftSettings = field(default_factory=DraftSettings)
     prompt: PromptSettings = field(default_factory=PromptSettings)
     decode: DecodeSettings = field(default_factory=DecodeSettings)
+    index: IndexSettings = field(default_factory=IndexSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     paths: PathSettings = field(default_factory=PathSettings)
     origins: Mapping[str, str] = field(default_factory=dict)  # "section.key" → where it came from
@@ -100,6 +108,7 @@ _SECTIONS = tuple(f.name for f in fields(Settings) if f.name != "origins")
 _CHOICES = {
     "engine.dtype": ("auto", "int8", "bf16", "fp32"),
     "draft.policy": ("goose", "goose-paper", "plain"),
+    "prompt.snippets": ("auto", "on", "off"),
     "daemon.log_level": ("debug", "info", "warning", "error"),
 }
 # Half-open on the right.
@@ -121,7 +130,12 @@ _LIMITS = {
     "decode.temperature": (0, 10),
     "decode.top_p": (0, 1),
 }
-_KINDS: dict[type, str] = {int: "a whole number", float: "a number", str: "text"}
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+}
 _PATHS = frozenset({"paths.cache_dir", "paths.runtime_dir", "paths.log_dir"})
 
 
@@ -171,9 +185,9 @@ def setting_names() -> Iterator[str]:
         yield from (f"{section}.{key.name}" for key in fields(getattr(settings, section)))
 
 
-def value_of(settings: Settings, name: str) -> str | int | float:
+def value_of(settings: Settings, name: str) -> str | int | float | bool:
     section, _, key = name.partition(".")
-    value: str | int | float = getattr(getattr(settings, section), key)
+    value: str | int | float | bool = getattr(getattr(settings, section), key)
     return value
 
 
@@ -257,7 +271,9 @@ def _parse(name: str, value: object, kind: type, origin: str) -> object:
 
 
 def _converted(value: object, kind: type) -> object:
-    """Text read as the number it spells, and a whole number where any is welcome; else as it is."""
+    """Text read as the value it spells, and a whole number where any number is welcome; else as it is."""
+    if kind is bool and isinstance(value, str):
+        return {"true": True, "false": False}.get(value.lower(), value)
     with suppress(ValueError, OverflowError):
         # Not str.isdigit: "²" is a digit and "--1" would pass a stripped check; int() takes neither.
         if kind is int and isinstance(value, str):

@@ -6,6 +6,7 @@ control token never rewrites the prompt.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,22 @@ class Tokenizer:
     def save(self, path: Path) -> None:
         """Write all but `control_ids`, which are the caller's to keep."""
         self._backend.save(str(path), pretty=False)
+
+    def control_spellings(self) -> frozenset[str]:
+        """How the control tokens read where somebody writes them out."""
+        found = (self._backend.id_to_token(i) for i in self.control_ids)
+        return frozenset(text for text in found if text)
+
+    def key(self) -> str:
+        """The same for tokenizers that cut every text alike."""
+        return sha256(self._backend.to_str().encode()).hexdigest()[:24]
+
+    def byte_lengths(self) -> npt.NDArray[np.int32]:
+        """[vocabulary]: how many bytes of text each token stands for, in byte-level vocabularies."""
+        lengths = np.zeros(self.n_vocab, np.int32)
+        for token, i in self._backend.get_vocab(with_added_tokens=True).items():
+            lengths[i] = len(token)
+        return lengths
 
     @property
     def n_vocab(self) -> int:

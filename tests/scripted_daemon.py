@@ -20,9 +20,17 @@ class ScriptedDaemon:
         self.documents: dict[str, Document] = {}
         self.asked: list[dict[str, Any]] = []
         self.has_asked = asyncio.Event()
+        self.folders: list[str] = []
+        self.changed_files: list[str] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.reply: Reply = insert("")
+
+    async def workspace(self, folders: Sequence[str]) -> None:
+        self.folders = list(folders)
+
+    async def files_changed(self, paths: Sequence[str]) -> None:
+        self.changed_files += paths
 
     async def open(self, uri: str, version: int, language: str, text: str) -> None:
         self.documents[uri] = Document(uri, version, language, text)

@@ -1,11 +1,14 @@
 """The seam between scheduling and the model: one ask in, one completion out."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from goose_lsp.cancel import CancelToken
-from goose_lsp.request import Completion, Point
+from goose_lsp.request import Completion, Point, Trigger
 from goose_lsp.text.document import Document
+
+if TYPE_CHECKING:
+    from goose_lsp.index.live import LiveStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,9 @@ class Ask:
     policy: str = ""  # "": the daemon's setting
     is_isolated: bool = False
     wants_trace: bool = False
+    trigger: Trigger = Trigger.AUTOMATIC
+    store: "LiveStore | None" = None  # of the workspace the document is open in
+    path: str = ""  # absolute; "": the document is no file
 
 
 class Completer(Protocol):

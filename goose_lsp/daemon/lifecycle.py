@@ -10,7 +10,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from time import sleep
+from typing import TYPE_CHECKING
 
 from goose_lsp import __version__
 from goose_lsp.config import Settings
@@ -19,10 +21,14 @@ from goose_lsp.daemon.schedule import Job, Scheduler
 from goose_lsp.daemon.server import Server
 from goose_lsp.daemon.service import Service
 from goose_lsp.daemon.worker import Worker
+from goose_lsp.daemon.workspaces import AnyWorkspace, Folders, Workspaces
 from goose_lsp.errors import DaemonUnavailableError
 from goose_lsp.ipc.endpoint import DaemonRecord, Endpoint
 from goose_lsp.ipc.messages import PROTOCOL_VERSION
 from goose_lsp.request import Completion
+
+if TYPE_CHECKING:
+    from goose_lsp.daemon.workspace import Vocabulary
 
 _LOG_BYTES = 2 * 1024 * 1024
 _WORKER_END_S = 5.0
@@ -119,9 +125,18 @@ class _Daemon:
             with suppress(RuntimeError):  # the loop has closed while the job was finishing
                 loop.call_soon_threadsafe(scheduler.finish, job, completion)
 
-        worker = Worker(self._load, done)
+        workspaces = Workspaces(self._settings.cache_dir, _make_workspace)
+
+        def load(say: Callable[[str], None]) -> Completer:
+            completer = self._load(say)
+            if self._settings.index.enabled:
+                self._index_with(completer, loop, workspaces)
+            return completer
+
+        worker = Worker(load, done)
         scheduler = Scheduler(worker.put)
-        service = Service(worker, scheduler, self._settings.engine.model, end.set, loop.call_later)
+        model = self._settings.engine.model
+        service = Service(worker, scheduler, model, end.set, loop.call_later, workspaces=workspaces)
         server = Server(service, os.getpid())
         worker.start()
         self._endpoint.socket_path.unlink(missing_ok=True)  # the lock is ours, so it is stale
@@ -141,7 +156,24 @@ class _Daemon:
             self._endpoint.record_path.unlink(missing_ok=True)
             await server.close()
             worker.stop(_WORKER_END_S)
+            workspaces.close()
             _logger.info("daemon ends")
+
+    def _index_with(
+        self, completer: Completer, loop: asyncio.AbstractEventLoop, workspaces: Workspaces
+    ) -> None:
+        """Let workspaces be indexed in the model's tokens; a model without a tokenizer indexes nothing."""
+        tokenizer = getattr(completer, "tokenizer", None)
+        if tokenizer is None:
+            return
+        from goose_lsp.daemon.workspace import vocabulary_of  # noqa: PLC0415  the model has loaded all of it
+
+        try:
+            vocabulary = vocabulary_of(tokenizer, self._settings.cache_dir)
+        except OSError as error:
+            _logger.warning("workspaces are not indexed: %s", error)
+            return
+        loop.call_soon_threadsafe(workspaces.provide, vocabulary)
 
     async def _until_end(self, end: asyncio.Event, server: Server) -> None:
         limit_s = self._settings.daemon.idle_exit_s
@@ -152,6 +184,12 @@ class _Daemon:
             if limit_s and server.idle_s >= limit_s:
                 _logger.info("no client for %d s", limit_s)
                 return
+
+
+def _make_workspace(folders: Folders, cache_dir: Path, vocabulary: "Vocabulary") -> AnyWorkspace:
+    from goose_lsp.daemon.workspace import Workspace  # noqa: PLC0415  the model has loaded all of it
+
+    return Workspace(folders, cache_dir, vocabulary)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import logging
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from goose_lsp.cancel import CancelToken
 from goose_lsp.config import Settings
 from goose_lsp.daemon.completer import Ask
+from goose_lsp.daemon.prompter import Prompter
 from goose_lsp.draft.baselines import BASELINES
 from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.budget import StepCost
@@ -25,16 +27,18 @@ from goose_lsp.engine.load import LoadedModel, LoadOptions, load_model
 from goose_lsp.engine.sample import Sampling
 from goose_lsp.engine.thread import Governor, choose_threads
 from goose_lsp.engine.verify import Target, new_target
-from goose_lsp.prompt.builder import Prompt, build_prompt
-from goose_lsp.prompt.frame import Surroundings
-from goose_lsp.request import Completion, Reason
-from goose_lsp.text.endings import EndRule
-from goose_lsp.text.postprocess import shown_text
+from goose_lsp.request import Completion
+from goose_lsp.text.endings import Ending, choose_ending
+from goose_lsp.text.postprocess import Polishing, Shown, polish
+from goose_lsp.text.syntax.gate import adds_errors
+from goose_lsp.text.syntax.grammars import grammar_of
 from goose_lsp.tokenizer import REPLACEMENT, Tokenizer
 
 log = logging.getLogger(__name__)
 
 PAPER_BUDGET = 60  # the published one
+# Snippets stand before all else: where they change, the whole prompt is read again.
+MAX_READING_MS = 300.0
 
 
 @dataclass(slots=True)
@@ -46,8 +50,13 @@ class ModelCompleter:
     tokenizer: Tokenizer
     cost: LiveCost
     settings: Settings
+    prompter: Prompter
     memory: Memory = field(default_factory=Memory)
     governor: Governor = field(default_factory=lambda: Governor(1))
+    _control_spellings: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._control_spellings = self.tokenizer.control_spellings()
 
     def complete(self, ask: Ask, cancel: CancelToken) -> Completion:
         started = perf_counter()
@@ -56,16 +65,16 @@ class ModelCompleter:
         max_new_tokens = ask.max_new_tokens or prompt_settings.max_new_tokens
         max_new_tokens = min(max_new_tokens, self.target.max_tokens // 2)
         budget = min(prompt_settings.max_prompt_tokens, self.target.max_tokens - max_new_tokens)
-        around = Surroundings(ask.document, ask.point)
-        prompt, _ = build_prompt(around, self.tokenizer, None, budget)
-        decoder = self._decoder(policy_name, max_new_tokens, cancel, is_isolated=ask.is_isolated)
+        prompt = self.prompter.prompt(ask, budget)
+        decoder = self._decoder(ask, policy_name, max_new_tokens, cancel)
         decoder.prefill(prompt.token_ids)
-        text, trace = self._decode(decoder, ask, prompt)
+        ending = choose_ending(ask.document, ask.point, ask.trigger)
+        raw, trace, is_whole = self._decode(decoder, ending, prompt.held_back)
+        shown = self._polish(raw, ask, ending, is_whole=is_whole)
         stats = self._stats(decoder, policy_name, perf_counter() - started)
         if ask.wants_trace:
-            stats["trace"] = self._trace(trace, prompt.held_back, text)
-        reason = Reason.OK if text else Reason.NOTHING_TO_ADD
-        return Completion(text, ask.point, ask.point, reason, stats=stats)
+            stats["trace"] = self._trace(trace, prompt.held_back, shown.text)
+        return Completion(shown.text, shown.start, shown.end, shown.reason, stats=stats)
 
     def close(self) -> None:
         """Keep the adjacency table, end helper threads; raises nothing."""
@@ -77,24 +86,28 @@ class ModelCompleter:
             log.warning("%s: what drafting has learned cannot be kept: %s", file, error.strerror)
 
     def _decoder(
-        self, policy_name: str, max_new_tokens: int, cancel: CancelToken, *, is_isolated: bool
+        self, ask: Ask, policy_name: str, max_new_tokens: int, cancel: CancelToken
     ) -> Decoder:
         memory = self.memory
-        if is_isolated:
+        if ask.is_isolated:
             self.target.clear()
+        # An isolated request draws on nothing that was seen before, live prices included; one in a file that
+        # the workspace refuses leaves nothing behind.
+        if ask.is_isolated or (ask.store is not None and ask.path in ask.store.refused):
             memory = Memory()
-        # An isolated request draws on nothing that was seen before, live prices included.
-        step_cost = self.cost.prices.step if is_isolated else self.cost.step_cost()
-        policy, max_nodes = self._policy(policy_name, memory, step_cost)
-        limits = DecodeLimits(max_new_tokens, max_nodes, self.tokenizer.control_ids)
+        step_cost = self.cost.prices.step if ask.is_isolated else self.cost.step_cost()
+        policy, max_nodes = self._policy(policy_name, memory, step_cost, ask)
+        limits = DecodeLimits(max_new_tokens, max_nodes, self.prompter.end_ids)
         table = memory.table if policy_name != "plain" else None
         decoder = Decoder(self.target, policy, limits, cancel, table, self._after_step)
         decoder.sampling = self._sampling()
         return decoder
 
-    def _policy(self, name: str, memory: Memory, step_cost: StepCost) -> tuple[Policy, int]:
+    def _policy(
+        self, name: str, memory: Memory, step_cost: StepCost, ask: Ask
+    ) -> tuple[Policy, int]:
         """The drafter and the most nodes it may draft. A budget that is set holds; 0 follows the prices."""
-        budget, end_ids = self.settings.draft.max_nodes, self.tokenizer.control_ids
+        budget, end_ids = self.settings.draft.max_nodes, self.prompter.end_ids
         if name == "plain":
             return PlainPolicy(), 0
         if name == "goose-paper":
@@ -103,7 +116,7 @@ class ModelCompleter:
             return policy, min(budget * 5 // 3, MAX_NODES)  # a confident draft may borrow
         max_nodes = budget or step_cost.sizes[-1] - 1
         cost_table = () if budget else step_cost.table(max_nodes)
-        return Drafter(memory, end_ids, cost_table), max_nodes
+        return Drafter(memory, end_ids, cost_table, store=self.prompter.store(ask)), max_nodes
 
     def _sampling(self) -> Sampling | None:
         decode = self.settings.decode
@@ -120,25 +133,40 @@ class ModelCompleter:
             self.target.forward.use_threads(self.governor.n_active)
 
     def _decode(
-        self, decoder: Decoder, ask: Ask, prompt: Prompt
-    ) -> tuple[str, list[tuple[int, Origin]]]:
-        """The shown text and every committed token; stops as soon as the end rule is satisfied."""
-        line = ask.document.line_text(ask.point.line)
-        rule = EndRule.at(line[: ask.point.column], line[ask.point.column :])
+        self, decoder: Decoder, ending: Ending, held_back: str
+    ) -> tuple[str, list[tuple[int, Origin]], bool]:
+        """The model's text from the cursor on, every committed token, and whether the text is whole.
+
+        Stops as soon as the ending is found; "" where the model does not begin with what was held back.
+        """
         trace: list[tuple[int, Origin]] = []
         text = ""
         is_whole = True
         for step in decoder.steps():
             trace += step
             text = self.tokenizer.decode([token for token, _ in trace])
-            agrees = text.startswith(prompt.held_back[: len(text)])
-            if not agrees or rule.end(text.removeprefix(prompt.held_back)) is not None:
+            agrees = text.startswith(held_back[: len(text)])
+            if not agrees or ending.end(text.removeprefix(held_back)) is not None:
                 break
         else:
             is_whole = decoder.stats.n_tokens < decoder.limits.max_new_tokens
         # A character whose bytes are not all decoded yet ends in a replacement mark.
         text = text.rstrip(REPLACEMENT)
-        return shown_text(text, prompt.held_back, rule, is_whole=is_whole), trace
+        raw = text.removeprefix(held_back) if text.startswith(held_back) else ""
+        return raw, trace, is_whole
+
+    def _polish(self, raw: str, ask: Ask, ending: Ending, *, is_whole: bool) -> Shown:
+        document = ask.document
+        grammar = grammar_of(document.language, document.uri)
+        gate = partial(adds_errors, grammar=grammar) if grammar else None
+        how = Polishing(
+            document.language,
+            ending,
+            control_spellings=self._control_spellings,
+            is_whole=is_whole,
+            gate=gate,
+        )
+        return polish(raw, document, ask.point, how)
 
     def _stats(self, decoder: Decoder, policy_name: str, total_s: float) -> dict[str, Any]:
         stats = decoder.stats
@@ -170,7 +198,8 @@ class ModelCompleter:
             if end > start:
                 pieces.append([text[start:end], origin.name.lower()])
                 start = end
-        return pieces
+        # Polishing may have added to the text.
+        return [*pieces, [text[start:], "model"]] if start < len(text) else pieces
 
 
 def load_completer(settings: Settings, say: Callable[[str], None]) -> ModelCompleter:
@@ -210,7 +239,13 @@ def _assemble(
         prices.prefill_token_ms,
     )
     live, memory, governor = LiveCost(prices), Memory(table), Governor(n_threads)
-    return ModelCompleter(model.name, target, model.tokenizer, live, settings, memory, governor)
+    wanted = settings.prompt.snippets
+    reading_ms = prices.prefill_token_ms * settings.prompt.max_prompt_tokens
+    has_snippets = wanted == "on" or (wanted == "auto" and reading_ms <= MAX_READING_MS)
+    prompter = Prompter(model.tokenizer, has_snippets=has_snippets)
+    return ModelCompleter(
+        model.name, target, model.tokenizer, live, settings, prompter, memory, governor
+    )
 
 
 def _table_file(settings: Settings, model_name: str) -> Path:

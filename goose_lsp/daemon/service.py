@@ -5,7 +5,9 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path, PurePath
 from time import monotonic
+from typing import NoReturn
 
 from goose_lsp import __version__
 from goose_lsp.cancel import CancelToken
@@ -13,21 +15,26 @@ from goose_lsp.daemon.completer import Ask
 from goose_lsp.daemon.schedule import Job, Scheduler
 from goose_lsp.daemon.session import Session
 from goose_lsp.daemon.worker import Worker
+from goose_lsp.daemon.workspaces import Workspaces
 from goose_lsp.errors import ProtocolError
+from goose_lsp.index.secrets import is_secret_name
 from goose_lsp.ipc.messages import (
     AskStatus,
     Cancel,
     ChangeDocument,
     CloseDocument,
     Complete,
+    FilesChanged,
     Message,
     OpenDocument,
+    OpenWorkspace,
     Resync,
     Shutdown,
     Status,
 )
+from goose_lsp.ipc.uri import path_of
 from goose_lsp.ipc.values import completion_to_wire, empty_completion
-from goose_lsp.request import Completion, Point, Reason
+from goose_lsp.request import Completion, Point, Reason, Trigger
 from goose_lsp.text.document import Document
 
 Send = Callable[[Message], None]
@@ -41,7 +48,7 @@ _logger = logging.getLogger(__name__)
 class Service:
     """Everything the daemon can be asked. Lives on the loop thread; nothing here waits."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  what a daemon is made of
         self,
         worker: Worker,
         scheduler: Scheduler,
@@ -49,6 +56,7 @@ class Service:
         shutdown: Callable[[], None],
         later: Later,
         clock: Callable[[], float] = monotonic,
+        workspaces: Workspaces | None = None,  # None: nothing is indexed
     ) -> None:
         self._worker = worker
         self._scheduler = scheduler
@@ -56,6 +64,8 @@ class Service:
         self._shutdown = shutdown
         self._later = later
         self._clock = clock
+        # One that never learns of a model never starts anything.
+        self._workspaces = workspaces or Workspaces(Path(), _no_workspace)
         self._started_s = clock()
         self._sessions: dict[int, Session] = {}
         self._n_requests = 0
@@ -76,17 +86,17 @@ class Service:
         """Drop the client's documents and stop its work."""
         self._sessions.pop(session.number, None)
         self._scheduler.drop(session.number)
+        self._workspaces.leave(session.number)
 
     def receive(self, session: Session, message: Message, send: Send) -> None:
         """Act on one message; raises `ProtocolError` on one that a client never sends."""
         match message:
-            case OpenDocument():
-                session.open(message)
-            case ChangeDocument():
-                if not session.change(message):
-                    send(Resync(message.uri))
-            case CloseDocument():
-                session.close(message)
+            case OpenDocument() | ChangeDocument() | CloseDocument():
+                self._take_document(session, message, send)
+            case OpenWorkspace(folders):
+                self._workspaces.open(session.number, folders)
+            case FilesChanged(paths):
+                self._workspaces.touch(session.number, paths)
             case Complete():
                 self._complete(session, message, send)
             case Cancel(request_id):
@@ -97,6 +107,23 @@ class Service:
                 self._shutdown()
             case _:
                 raise ProtocolError(f"a client does not send {type(message).__name__}")
+
+    def _take_document(
+        self, session: Session, message: OpenDocument | ChangeDocument | CloseDocument, send: Send
+    ) -> None:
+        """Mirror what the client's editor holds, and tell the index."""
+        match message:
+            case OpenDocument():
+                session.open(message)
+            case CloseDocument():
+                session.close(message)
+            case ChangeDocument():
+                if not session.change(message):
+                    send(Resync(message.uri))
+                    return
+        document = session.documents.get(message.uri)
+        snapshot = document.snapshot() if document else None
+        self._workspaces.document_changed(session.number, message.uri, snapshot)
 
     def _complete(self, session: Session, request: Complete, send: Send) -> None:
         self._n_requests += 1
@@ -113,6 +140,9 @@ class Service:
             answer(empty_completion(point, Reason.STALE_VERSION, detail))
         elif not document.contains(point):
             answer(empty_completion(point, Reason.POSITION_OUTSIDE))
+        elif (path := path_of(request.uri)) is not None and is_secret_name(PurePath(path)):
+            detail = "files of this name hold secrets; nothing of them is read"
+            answer(empty_completion(point, Reason.IGNORED_FILE, detail))
         else:
             self._submit(session, request, document.snapshot(), answer)
 
@@ -128,6 +158,9 @@ class Service:
             request.policy,
             request.is_isolated,
             request.wants_trace,
+            Trigger(request.trigger) if request.trigger in set(Trigger) else Trigger.AUTOMATIC,
+            self._workspaces.live(session.number),
+            path_of(request.uri) or "",
         )
         cancel = CancelToken(None if limit_s is None else now_s + limit_s, self._clock)
         key = (session.number, request.uri)
@@ -161,5 +194,10 @@ class Service:
             uptime_s=round(self._clock() - self._started_s, 1),
             n_clients=self.n_clients,
             n_documents=sum(len(session.documents) for session in self._sessions.values()),
+            index=self._workspaces.status(),
             counters={"requests": self._n_requests, "answered": dict(self._answered)},
         )
+
+
+def _no_workspace(*_: object) -> NoReturn:
+    raise AssertionError("no workspace is indexed here")

@@ -16,7 +16,9 @@ from goose_lsp.ipc.messages import (
     CloseDocument,
     Complete,
     CompleteReply,
+    FilesChanged,
     OpenDocument,
+    OpenWorkspace,
     Status,
     Welcome,
 )
@@ -53,11 +55,23 @@ class DaemonClient:
     ) -> None:
         self._launcher = Launcher(settings, client, spawn, self._reopen)
         self._document_text = document_text
+        self._folders: list[str] = []
         self._opened: dict[str, tuple[int, str, str]] = {}  # used without `document_text`
         self._sent_versions: dict[str, int | None] = {}  # open uris; None: not sent yet
         self._connection: Connection | None = None
         self._connecting: asyncio.Task[Connection] | None = None
         self._request_ids = count(1)
+
+    async def workspace(self, folders: Sequence[str]) -> None:
+        """These folders are open, and no others; a daemon started later is told too."""
+        self._folders = list(folders)
+        if (connection := self._live_connection()) is not None:
+            connection.send(OpenWorkspace(self._folders))
+
+    async def files_changed(self, paths: Sequence[str]) -> None:
+        """The editor saw these files change on disk."""
+        if paths and (connection := self._live_connection()) is not None:
+            connection.send(FilesChanged(list(paths)))
 
     async def open(self, uri: str, version: int, language: str, text: str) -> None:
         if self._document_text is None:
@@ -209,6 +223,8 @@ class DaemonClient:
     def _adopt(self, connection: Connection) -> None:
         """Make it the connection in use, and tell it of every open document."""
         self._connection = connection
+        if self._folders:
+            connection.send(OpenWorkspace(self._folders))
         for uri in self._sent_versions:
             self._sent_versions[uri] = None
             self._reopen(uri)

@@ -14,7 +14,7 @@ import msgpack
 from goose_lsp.errors import ProtocolError
 from goose_lsp.ipc.framing import MAX_FRAME_BYTES
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 # Containers come only as lists of edits and maps of statistics; far below this in honest traffic.
 MAX_ELEMENTS = 200_000
 
@@ -39,6 +39,20 @@ class Welcome:
     protocol: int
     version: str
     pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWorkspace:
+    """The folders the client has open, as absolute paths; what was said before no longer holds."""
+
+    folders: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesChanged:
+    """Files that the client saw change on disk. A hint: the daemon watches by itself where it can."""
+
+    paths: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +144,7 @@ class Status:
     n_clients: int
     n_documents: int
     counters: dict[str, Any] = field(default_factory=dict)
+    index: list[dict[str, Any]] = field(default_factory=list)  # one a workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +162,8 @@ class Failure:
 Message = (
     Hello
     | Welcome
+    | OpenWorkspace
+    | FilesChanged
     | OpenDocument
     | ChangeDocument
     | CloseDocument

@@ -1,7 +1,9 @@
 """The language server: what it offers to which client, and one handler per request."""
 
 import logging
+import os
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types as lsp
@@ -55,9 +57,23 @@ def _initialize(server: GooseServer, params: lsp.InitializeParams) -> None:
     general = params.capabilities.general
     server.session.encoding = choose_encoding(general.position_encodings if general else None)
     server.session.options, server.problems = parse_options(params.initialization_options)
+    server.session.set_folders(_folders(params))
     _register_features(server, params.capabilities)
     if params.process_id is not None:
         exit_with_process(params.process_id)
+
+
+def _folders(params: lsp.InitializeParams) -> list[str]:
+    """The URIs of the client's folders, in whichever of the protocol's three ways it says them."""
+    if params.workspace_folders:
+        return [folder.uri for folder in params.workspace_folders]
+    if params.root_uri:
+        return [params.root_uri]
+    return (
+        [Path(params.root_path).as_uri()]
+        if params.root_path and os.path.isabs(params.root_path)
+        else []
+    )
 
 
 def _register_features(server: GooseServer, client: lsp.ClientCapabilities) -> None:

@@ -39,6 +39,23 @@ class GooseProtocol(LanguageServerProtocol):
         item = params.text_document
         self._server.session.change(item.uri, item.version, params.content_changes)
 
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_SAVE)
+    def lsp_text_document__did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
+        self._server.session.files_changed([params.text_document.uri])
+
+    @lsp_method(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def lsp_workspace__did_change_watched_files(
+        self, params: lsp.DidChangeWatchedFilesParams
+    ) -> None:
+        self._server.session.files_changed([change.uri for change in params.changes])
+
+    @lsp_method(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def lsp_workspace__did_change_workspace_folders(
+        self, params: lsp.DidChangeWorkspaceFoldersParams
+    ) -> None:
+        added, removed = params.event.added, params.event.removed
+        self._server.session.change_folders((f.uri for f in added), (f.uri for f in removed))
+
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
         self._server.session.close(params.text_document.uri)

@@ -5,7 +5,7 @@ Knows the daemon by the calls it makes, and nothing of how messages travel to th
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -14,6 +14,7 @@ from typing import Protocol
 from lsprotocol import types as lsp
 
 from goose_lsp.ipc.messages import Status
+from goose_lsp.ipc.uri import path_of
 from goose_lsp.lsp.convert import Encoding, apply_changes, to_point
 from goose_lsp.lsp.options import ClientOptions
 from goose_lsp.lsp.outbox import Outbox
@@ -29,6 +30,8 @@ DocumentText = Callable[[str], tuple[int, str, str] | None]
 class Daemon(Protocol):
     """What a session needs of the daemon's client. Nothing here raises because no daemon answers."""
 
+    async def workspace(self, folders: Sequence[str]) -> None: ...
+    async def files_changed(self, paths: Sequence[str]) -> None: ...
     async def open(self, uri: str, version: int, language: str, text: str) -> None: ...
     async def change(
         self, uri: str, from_version: int, version: int, edits: Sequence[Edit]
@@ -81,6 +84,7 @@ class Session:
         self.last: Completion | None = None
         self.daemon = connect(self.document_text)
         self._documents: dict[str, Document] = {}
+        self._folders: dict[str, str] = {}  # uri → path
         self._outbox = Outbox()
         self._selection_ids = count()
 
@@ -88,6 +92,20 @@ class Session:
         """Version, language and text of an open document, for a daemon that lost it."""
         document = self._documents.get(uri)
         return (document.version, document.language, document.text) if document else None
+
+    def set_folders(self, uris: Iterable[str]) -> None:
+        """The workspace folders are these, and no others."""
+        self._folders = {uri: path for uri in uris if (path := path_of(uri)) is not None}
+        self._outbox.put(partial(self.daemon.workspace, list(self._folders.values())))
+
+    def change_folders(self, added: Iterable[str], removed: Iterable[str]) -> None:
+        left = self._folders.keys() - set(removed)
+        self.set_folders([*(uri for uri in self._folders if uri in left), *added])
+
+    def files_changed(self, uris: Iterable[str]) -> None:
+        """The editor saw these files change on disk."""
+        paths = [path for uri in uris if (path := path_of(uri)) is not None]
+        self._outbox.put(partial(self.daemon.files_changed, paths))
 
     def open(self, document: Document) -> None:
         self._documents[document.uri] = document

@@ -11,6 +11,7 @@ from goose_lsp.config import Settings, load_settings
 from goose_lsp.daemon import load
 from goose_lsp.daemon.completer import Ask
 from goose_lsp.daemon.load import ModelCompleter, load_completer
+from goose_lsp.daemon.prompter import Prompter
 from goose_lsp.draft.bigrams import AdjacencyTable
 from goose_lsp.draft.budget import StepCost
 from goose_lsp.engine.catalog import ResolvedModel
@@ -35,13 +36,14 @@ STATS = {
 
 def completer(seed: int = 0, settings: Settings | None = None) -> ModelCompleter:
     target = Target(TorchForward(tiny_weights(seed, config=CONFIG), 256), top_k=8)
-    return ModelCompleter("tiny", target, BYTES, LiveCost(FLAT), settings or Settings())
+    prompter = Prompter(BYTES, has_snippets=False)
+    return ModelCompleter("tiny", target, BYTES, LiveCost(FLAT), settings or Settings(), prompter)
 
 
 def ask(text: str = CODE, place: int | None = None, **options: Any) -> Ask:
     before = text[:place]
     point = Point(before.count("\n"), len(before) - before.rfind("\n") - 1)
-    return Ask(Document("file:///a.py", 1, "python", text), point, **options)
+    return Ask(Document("file:///a.txt", 1, "plaintext", text), point, **options)
 
 
 @settings(max_examples=25, deadline=None)
@@ -85,6 +87,7 @@ def test_a_model_that_ends_at_once_has_nothing_to_add() -> None:
     (token,) = BYTES.encode(first.text)
     ending.tokenizer = byte_tokenizer()
     ending.tokenizer.control_ids = frozenset({token})
+    ending.prompter = Prompter(ending.tokenizer, has_snippets=False)
     made = ending.complete(ask(), CancelToken())
     assert (made.text, made.reason) == ("", Reason.NOTHING_TO_ADD)
 

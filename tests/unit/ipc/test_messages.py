@@ -34,6 +34,8 @@ OF_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     float: st.floats(allow_nan=False),
     bool: st.booleans(),
     dict[str, Any]: st.dictionaries(TEXTS, VALUES, max_size=3),
+    list[str]: st.lists(TEXTS, max_size=3),
+    list[dict[str, Any]]: st.lists(st.dictionaries(TEXTS, VALUES, max_size=3), max_size=2),
     list[list[Any]]: st.lists(st.lists(VALUES, max_size=5), max_size=3),
 }
 KINDS: tuple[Any, ...] = get_args(Message)

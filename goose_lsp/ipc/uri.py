@@ -1,0 +1,20 @@
+"""File URIs and paths. A path may hold any bytes; as text they are what the file system's calls take."""
+
+import os
+from urllib.parse import unquote_to_bytes, urlsplit
+
+
+def path_of(uri: str) -> str | None:
+    """The path that a `file:` URI names, however much of it is escaped; None for any other URI."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return None
+    # "#" and "?" belong to the path where an editor has left them unescaped.
+    rest = uri.split(":", 1)[1].removeprefix("//").removeprefix(parts.netloc)
+    path = unquote_to_bytes(rest.encode("utf-8", "surrogatepass"))
+    return (
+        None if b"\0" in path or not path.startswith(b"/") else os.path.normpath(os.fsdecode(path))
+    )
