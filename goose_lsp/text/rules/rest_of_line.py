@@ -99,12 +99,20 @@ def _ways(text: str, after: str) -> Iterator[_Way]:
         if _has_in_order(text, rest[:n]):
             yield _Way(n, 0)
     for n_taken in {0, n_run}:
-        tail = after[n_taken:]
-        for n in range(1, len(tail) + 1):
-            if text.endswith(tail[:n]) and _has_in_order(text, after[: n_taken + n]):
+        for n in _overlaps(text, after[n_taken:]):
+            if _has_in_order(text, after[: n_taken + n]):
                 yield _Way(n_taken, n)
     if _MARKS.fullmatch(rest) and _has_in_order(text, rest):
         yield _Way(len(rest), 0)
+
+
+def _overlaps(text: str, after: str) -> list[int]:
+    """How long an end of the text can be that `after` begins with: the longest, and short ones.
+
+    A shorter one is right where the longest takes a bracket too many.
+    """
+    found = [n for n in range(1, len(after) + 1) if text.endswith(after[:n])]
+    return [n for n in found[:-1] if n <= _MAX_CLOSERS] + found[-1:]
 
 
 def _has_in_order(text: str, characters: str) -> bool:
