@@ -67,6 +67,8 @@ class ModelCompleter:
         budget = min(prompt_settings.max_prompt_tokens, self.target.max_tokens - max_new_tokens)
         prompt = self.prompter.prompt(ask, budget)
         decoder = self._decoder(ask, policy_name, max_new_tokens, cancel)
+        if isinstance(drafter := decoder.policy, Drafter):
+            drafter.bridge(self.prompter.bridges(ask, prompt, drafter.store))
         decoder.prefill(prompt.token_ids)
         ending = choose_ending(ask.document, ask.point, ask.trigger)
         raw, trace, is_whole = self._decode(decoder, ending, prompt.held_back)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from goose_lsp.daemon.completer import Ask
 from goose_lsp.draft.store import StoreView, empty_view
+from goose_lsp.index.bridge import bridges
 from goose_lsp.index.retrieve import Retriever
 from goose_lsp.index.windows import NamedStore
 from goose_lsp.prompt.builder import Frozen, Prompt, build_prompt
@@ -55,6 +56,12 @@ class Prompter:
         if ask.store is None or ask.is_isolated:
             return empty_view()
         return ask.store.seen_from(ask.path, ask.document, ask.point, self._token_bytes)
+
+    def bridges(self, ask: Ask, prompt: Prompt, store: StoreView) -> list[list[int]]:
+        """Places of the store as they read behind this prompt."""
+        if ask.store is None or ask.is_isolated:
+            return []
+        return bridges(store, prompt.token_ids, prompt.held_back, self._tokenizer)
 
     def _place(self, ask: Ask) -> tuple[str, str]:
         """The document's path in its workspace folder, and the folder's name; told to models that know such."""

@@ -70,3 +70,12 @@ def test_typing_only_adds_to_the_prompt() -> None:
     before = prompter.prompt(ask("x = 1\ny ="), 200).token_ids
     after = prompter.prompt(ask("x = 1\ny = "), 200).token_ids
     assert after[: len(before)] == before
+
+
+def test_drafting_is_told_what_the_workspace_holds_behind_the_cursor() -> None:
+    prompter = Prompter(TOKENIZER, has_snippets=False)
+    asked = ask("total = checks", live(helper=HELPER + "total = checksum(block)\n"))
+    prompt, store = prompter.prompt(asked, 100), prompter.store(asked)
+    found = prompter.bridges(asked, prompt, store)
+    assert TOKENIZER.decode(found[0]).endswith("total = checksum(block)\n")
+    assert prompter.bridges(ask("total = checks"), prompt, store) == []
