@@ -8,23 +8,24 @@ import argparse
 import inspect
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import quantiles
 from time import perf_counter
 from typing import Any
 
 from goose_lsp.errors import GooseError
-from goose_lsp.request import Point
+from goose_lsp.request import Point, Trigger
 from goose_lsp.text.document import Document
-from goose_lsp.text.endings import EndRule
-from goose_lsp.text.postprocess import Ends, Polishing, Shown, polish
+from goose_lsp.text.endings import choose_ending
+from goose_lsp.text.postprocess import Ends, Gate, Polishing, Shown, polish
+from goose_lsp.text.syntax.gate import adds_errors
+from goose_lsp.text.syntax.grammars import grammar_of
 
 LEVELS = ("must", "should", "policy")
 N_LINES = 10_000
-
-EndingAt = Callable[[Document, Point], Ends]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,6 @@ def _joined(*pieces: str) -> str:
     return re.sub(r"[ \t]+(?=\n|$)", "", text).rstrip()
 
 
-def ending_at(document: Document, cursor: Point) -> Ends:
-    line = document.line_text(cursor.line)
-    return EndRule.at(line[: cursor.column], line[cursor.column :])
-
-
 def read_cases(data: Path) -> list[Case]:
     file = data / "postprocess" / "postprocess_cases.jsonl"
     if not file.is_file():
@@ -97,38 +93,57 @@ def read_cases(data: Path) -> list[Case]:
         return [Case.of(json.loads(line)) for line in lines]
 
 
-def show(case: Case, ending_at: EndingAt = ending_at) -> Shown:
+def show(case: Case) -> Shown:
+    """As asked for by hand, where several lines are wanted, and past the syntax gate."""
     document, cursor = case.placed()
-    return polish(case.record["raw"], document, cursor, case.how(ending_at(document, cursor)))
+    how = case.how(choose_ending(document, cursor, Trigger.INVOKED))
+    return polish(case.record["raw"], document, cursor, replace(how, gate=_gate(document)))
 
 
-def score(cases: Sequence[Case], ending_at: EndingAt = ending_at) -> dict[str, int]:
+def _gate(document: Document) -> Gate | None:
+    grammar = grammar_of(document.language)
+    return None if grammar is None else partial(adds_errors, grammar=grammar)
+
+
+def score(cases: Sequence[Case]) -> dict[str, int]:
     """`must_pass`, `must_total` and so on for each level."""
     counts = {}
     for level in LEVELS:
-        passed = [case.passes(show(case, ending_at)) for case in cases if case.level == level]
+        passed = [case.passes(show(case)) for case in cases if case.level == level]
         counts[f"{level}_pass"], counts[f"{level}_total"] = sum(passed), len(passed)
     return counts
 
 
-def failures(cases: Sequence[Case], ending_at: EndingAt = ending_at) -> list[tuple[Case, Shown]]:
-    shown = [(case, show(case, ending_at)) for case in cases]
+def failures(cases: Sequence[Case]) -> list[tuple[Case, Shown]]:
+    shown = [(case, show(case)) for case in cases]
     return [(case, answer) for case, answer in shown if not case.passes(answer)]
 
 
 def polish_ms(cases: Sequence[Case], n_lines: int = N_LINES) -> dict[str, float]:
     """Percentiles of one call over the cases, each in the middle of a document of `n_lines` lines.
 
-    The ending and the syntax gate are the parser's and not in it.
+    Parsing is not in it: the ending has judged the text while it was decoded, and the gate is off.
     """
     source = inspect.getsource(argparse).splitlines(keepends=True)
     half = "".join(source[i % len(source)] for i in range(n_lines // 2))
     times = []
     for case in cases:
         document, cursor = case.placed(above=half, below=half)
-        how = case.how(ending_at(document, cursor))
+        how = case.how(
+            _Judged(case.record["raw"], choose_ending(document, cursor, Trigger.INVOKED))
+        )
         began = perf_counter()
         polish(case.record["raw"], document, cursor, how)
         times.append((perf_counter() - began) * 1e3)
     cuts = quantiles(times, n=20)
     return {"p50": round(cuts[9], 3), "p95": round(cuts[18], 3)}
+
+
+class _Judged:
+    """An ending that has seen the whole text and knows where it is cut."""
+
+    def __init__(self, raw: str, ending: Ends) -> None:
+        self._end = ending.end(raw + "\n")
+
+    def end(self, text: str) -> int | None:
+        return None if self._end is None or self._end >= len(text) else self._end

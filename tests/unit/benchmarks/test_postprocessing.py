@@ -8,6 +8,7 @@ from benchmarks.postprocessing import Case, failures, polish_ms, read_cases, sco
 from goose_lsp.errors import GooseError
 from goose_lsp.request import Point, Reason
 from goose_lsp.text.postprocess import Shown
+from tests.fakes import data_folder
 
 
 def case(expect: dict[str, Any], raw: str = "b", level: str = "must", **options: Any) -> Case:
@@ -94,3 +95,12 @@ def test_a_data_set_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     record = case({}).record
     (folder / "postprocess_cases.jsonl").write_text(json.dumps(record) + "\n", "utf-8")
     assert read_cases(tmp_path) == [Case.of(record)]
+
+
+def test_the_cases_of_the_data_set_come_out_right() -> None:
+    try:
+        counts = score(read_cases(data_folder()))
+    except GooseError as error:
+        pytest.skip(f"{error} (set GOOSE_LSP_DATA)")
+    assert counts["must_pass"] == counts["must_total"] > 0
+    assert counts["should_pass"] >= 0.9 * counts["should_total"]

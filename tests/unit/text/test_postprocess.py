@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from goose_lsp.request import Edit, Point, Reason
 from goose_lsp.text.document import Document
-from goose_lsp.text.postprocess import Gate, Polishing, Shown, polish, shown_text
+from goose_lsp.text.postprocess import Gate, Polishing, Shown, polish
 from tests.marked import at_cursor
 
 
@@ -163,7 +163,15 @@ def test_the_ending_cuts_before_columns_are_changed() -> None:
 @pytest.mark.parametrize(("is_whole", "text"), [(True, "a()\nb("), (False, "a()")])
 def test_a_last_line_cut_short_goes_where_whole_lines_precede(is_whole: bool, text: str) -> None:
     assert shown("<|>", "a()\nb(", is_whole=is_whole).text == text
+    assert shown("<|>", "a()\n    ", is_whole=is_whole).text == "a()"
     assert shown("<|>", "a(", is_whole=False).text == "a("
+    assert shown("f:<|>", "\n    a(", is_whole=False).text == "\n    a("
+
+
+def test_the_ending_judges_the_last_line_only_of_a_whole_text() -> None:
+    ending = EndsAt(")\n")
+    assert shown("<|>", "a)", ending=ending, is_whole=True).text == "a"
+    assert shown("<|>", "a)", ending=ending, is_whole=False).text == "a)"
 
 
 @dataclass
@@ -245,44 +253,3 @@ def test_polishing_is_the_same_for_every_kind_of_line_end(
         document.apply(Edit(cursor, Point(cursor.line, cursor.column + 1), ""))
     how = Polishing("", EndsAt())
     assert polish(raw, lf, cursor, how) == polish(raw.replace("\n", "\r\n"), cr, cursor, how)
-
-
-LINE, BLOCK = EndsAt("\n"), EndsAt("\n§")
-
-
-@pytest.mark.parametrize(
-    ("ending", "text", "wanted"),
-    [
-        (LINE, "a, b\n    c", "a, b"),
-        (LINE, "\nmore", ""),
-        (BLOCK, "a\n    b\n§c\n", "a\n    b"),
-        (BLOCK, "\n    a\n    b\n§c", "\n    a\n    b"),
-    ],
-)
-def test_text_is_cut_where_the_block_ends(ending: EndsAt, text: str, wanted: str) -> None:
-    assert shown_text(text, "", ending, is_whole=True) == wanted
-    assert shown_text(text, "", ending, is_whole=False) == wanted
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("a\n    b\n    c(", "a\n    b"),
-        ("a\n    b\n", "a\n    b"),
-        ("a\n    b\n   ", "a\n    b"),
-        ("a(", "a("),
-        ("\n    a(", "\n    a("),
-    ],
-)
-def test_an_unfinished_last_line_is_dropped_when_whole_lines_precede(
-    text: str, wanted: str
-) -> None:
-    assert shown_text(text, "", BLOCK, is_whole=False) == wanted
-    assert shown_text(text, "", BLOCK, is_whole=True) == text.rstrip()
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"), [(" y + 1", "y + 1"), ("y", ""), ("", ""), ("  y", " y"), ("\ty", "")]
-)
-def test_held_back_blanks_must_come_back_or_nothing_is_shown(text: str, wanted: str) -> None:
-    assert shown_text(text, " ", BLOCK, is_whole=True) == wanted
