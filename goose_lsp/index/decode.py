@@ -151,9 +151,8 @@ def _unmarked_utf16(data: bytes) -> str | None:
     """Mostly Latin text in UTF-16 has a NUL in nearly every other byte, all on one side."""
     if len(data) % 2:
         return None
-    for encoding, high, low in (("utf-16-le", 1, 0), ("utf-16-be", 0, 1)):
-        n_high, n_low = data[high::2].count(0), data[low::2].count(0)
-        if n_low == 0 and n_high * 2 >= 0.7 * len(data):
+    for encoding, high in (("utf-16-le", 1), ("utf-16-be", 0)):
+        if data[high::2].count(0) * 2 >= 0.7 * len(data):
             return _strictly(data, encoding)
     return None
 

@@ -54,6 +54,10 @@ PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\n"
         pytest.param(
             codecs.BOM_UTF16_LE + b"\x01\x00" * 99, Refusal.BINARY, id="controls in utf-16"
         ),
+        pytest.param(
+            codecs.BOM_UTF8 + CODE.encode() * 9 + b"\0", Refusal.BINARY, id="a mark and a NUL"
+        ),
+        pytest.param(b"\0" * 64, Refusal.BINARY, id="NULs alone"),
         pytest.param(codecs.BOM_UTF8 + b"\xff\xfe", Refusal.BINARY, id="a mark that lies"),
         pytest.param(
             "日本語\n".encode("utf-16-le") * 9, Refusal.BINARY, id="unmarked utf-16 of no Latin"
@@ -143,6 +147,20 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
 
     change_while_reading(monkeypatch, change)
     assert read_text(file, 100) == "new"
+
+
+def test_a_change_of_the_same_length_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("old\n")
+
+    def change() -> None:
+        file.write_text("new\n")
+        os.utime(file, ns=(1, 1))  # a clock may be too coarse to tell the two writes apart
+
+    change_while_reading(monkeypatch, change)
+    assert read_text(file, 100) == "new\n"
 
 
 def test_a_file_that_never_rests_is_left_for_later(

@@ -210,6 +210,12 @@ def test_several_roots_and_one_inside_another_are_walked_once(tmp_path: Path) ->
     ]
 
 
+def test_a_root_inside_a_root_is_one_folder(tmp_path: Path) -> None:
+    write(tmp_path, {"in/deep/a.py": ""})
+    folders = [os.path.relpath(f, tmp_path) for f in scanner(tmp_path, tmp_path / "in").folders()]
+    assert folders == [".", "in", "in/deep"]
+
+
 def test_an_ignored_folder_that_is_opened_itself_is_walked(tmp_path: Path) -> None:
     write(tmp_path, {".gitignore": "in/\n", "in/b.py": ""})
     assert walked(tmp_path / "in") == ["b.py"]
@@ -372,3 +378,6 @@ def test_the_walk_and_the_verdict_agree(
     )
     files = [os.path.join(folder, name) for folder, _, names in os.walk(base) for name in names]
     assert {f.path for f in judge.walk()} == {f for f in files if judge.verdict(f) is None}
+    folders = [os.path.join(above, name) for above, names, _ in os.walk(base) for name in names]
+    real = {folder for folder in folders if not os.path.islink(folder)}
+    assert set(judge.folders()) == {folder for folder in real if judge.is_walked(folder)}
