@@ -37,7 +37,6 @@ _GOES_ON_AT_END = frozenset(
 )
 _BLOCK_CLOSERS = frozenset(("}", "</", "end", "until", "fi", "esac", "done"))
 _BEFORE_DATA = frozenset("= := ( [ , : return ? || && {".split())  # noqa: SIM905 - "{" after these
-_DECORATORS = frozenset(("@", "#"))
 
 
 class Unit(Enum):
@@ -86,20 +85,17 @@ class _Reading:
         scope = ending.scope
         self.ending, self.data, self.origin = ending, parse.data, scope.offset
         self.is_indented = scope.grammar.is_indented
-        self.tokens = [t for t in tokens(parse, scope.offset) if t.start >= scope.offset]
+        self.tokens = tokens(parse, scope.offset)  # the first may begin before the cursor
         self.unit = ending.unit
         self.enclosing: list[Opener] = list(scope.openers)
         self.opened: list[Token] = []  # by the text
         self.opened_block = False  # the outermost of `opened` is a block, not a list or an object
-        self.indent = line_indent(
-            self.data, self.origin
-        )  # of the cursor's line, then of the unit's
+        # Of the cursor's line with the blanks that the text adds, then of the statement completed.
+        self.indent = line_indent(self.data, self.origin)
         self.base: int | None = None  # of the block's lines; known with its first
         self.closed: tuple[int, int] | None = None  # the line of what it closed, and where it did
         self.last_type = scope.last_type
-        self.last_end: int | None = (
-            None  # of the last token that is no comment; None before the first
-        )
+        self.last_end: int | None = None  # of the last token but comments; None before the first
         hard = [opener for opener in scope.openers if not opener.is_soft]
         self.is_top = not hard and self.indent == 0
         self.holds_definitions = ending.unit is Unit.BLOCK and (self.is_top or scope.is_container)
@@ -184,7 +180,7 @@ class _Reading:
 
     def _line(self, token: Token) -> int | None:
         """Judge the line that begins with the token."""
-        if token.role is Role.COMMENT and CELL_MARKER.match(self.data.decode(), token.start):
+        if token.role is Role.COMMENT and CELL_MARKER.match(self._beginning(token)):
             return self._before(token)
         if self.last_end is None or token.role is Role.CLOSE:
             return None
@@ -257,6 +253,9 @@ class _Reading:
         assert self.last_end is not None
         line = self.data[self.data.rfind(b"\n", 0, self.last_end) + 1 : self.last_end].lstrip()
         return line.startswith((b"@", b"#[", b"template"))
+
+    def _beginning(self, token: Token) -> str:
+        return self.data[token.start : token.start + 8].decode("ascii")
 
     def _before(self, token: Token) -> int:
         return len(self.data[: token.start].rstrip())

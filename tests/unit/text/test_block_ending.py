@@ -54,6 +54,8 @@ LOOP = "for i in a:\n    if i:\n        <|>"
         ("def f():\n<|>", "    x\n    y\nz", "    x\n    y"),
         ("def f():<|>", "\n    x\n\n    y\nz", "\n    x\n\n    y"),
         ("x = <|>", "1\ny = 2", "1"),
+        ("x = va<|>", "lue\ny = 2", "lue"),
+        ("def f():\n<|>", "    x\n\n    if y:\n        z\nw", "    x\n\n    if y:\n        z"),
         ("x = f(<|>)", "a, b\ny = 2", "a, b"),
         ("x = f(<|>", "a,\n      b)\ny = 2", "a,\n      b)"),
         ("x = [\n    1,\n    <|>\n]\n", "2,\n    3,\n]\ny", "2,\n    3,"),
