@@ -43,6 +43,10 @@ def test_a_bracket_of_the_texts_own_is_closed_at_any_indentation() -> None:
     assert text[: BLOCK.end(text)] == "-name {\n    font-weight: bold;\n}"
 
 
+def test_an_open_bracket_keeps_no_other_line_in_the_block() -> None:
+    assert BLOCK.end("f(a\nb") == 3
+
+
 def test_without_a_grammar_a_cells_marker_ends_the_text_as_well() -> None:
     assert TOP.end("x\n# %% next") == 1
 
