@@ -59,6 +59,11 @@ def add_counts(one: Counts, other: Counts, sign: int = 1) -> Counts:
     return Counts(sums.keys[:n].copy(), sums.counts[:n].copy())
 
 
+def successors(counts: Counts) -> npt.NDArray[np.int64]:
+    """[M]: the token that follows, of every key."""
+    return counts.keys & ((1 << _BITS) - 1)
+
+
 @kernel
 def _keys(tokens: Any) -> Any:
     keys = np.empty(max(len(tokens) - 2, 0), np.int64)

@@ -1,6 +1,7 @@
 """The files of a workspace with their tokens, brought up to date with the disk. No processes and no messages here."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
@@ -62,9 +63,12 @@ class Collection:
         return changed, gone
 
     def update(self, paths: Iterable[str]) -> tuple[set[str], set[str]]:
-        """Compare some files with the disk; returns the paths that changed and those that are gone."""
+        """Compare some files with the disk; returns the paths that changed and those that are gone.
+
+        Paths may lead through links; those returned do not.
+        """
         stale, gone = [], set[str]()
-        for path in dict.fromkeys(paths):
+        for path in dict.fromkeys(map(_without_links, paths)):
             file = None if self.scanner.verdict(path) else _found(path)
             if file is None:
                 gone.add(path)
@@ -74,6 +78,14 @@ class Collection:
         for path in gone:
             del self.entries[path]
         return set(self._read(stale)), gone
+
+    def n_refused(self) -> Counter[str]:
+        """How many files are left out, by reason: as of the last scan by name, as of now by content."""
+        by_content = Counter(entry.record.refusal for entry in self.entries.values())
+        del by_content[""]
+        return (
+            Counter({str(reason): n for reason, n in self.scanner.n_refused.items()}) + by_content
+        )
 
     def snapshot(self) -> Snapshot:
         """All files in order of their paths, as a store's base."""
@@ -109,7 +121,7 @@ class Collection:
                 self.n_read += 1
                 if text is Refusal.UNREADABLE:
                     continue  # what is known of it stays until it rests
-                record = FileRecord(file.path, file.size, file.mtime_ns, file.inode, _digest(text))
+                record = _record(file, text)
                 known = self.entries.get(file.path)
                 if known is not None and known.record.digest == record.digest:
                     self.entries[file.path] = Entry(record, known.tokens)
@@ -121,11 +133,21 @@ class Collection:
                 yield record.path
 
 
-def _digest(text: str | Refusal) -> bytes:
-    """Empty for content that is refused: such a file is known, with no tokens, so that it is read once."""
+def _record(file: FoundFile, text: str | Refusal) -> FileRecord:
+    known = (file.path, file.size, file.mtime_ns, file.inode)
     if isinstance(text, Refusal):
-        return b""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        return FileRecord(*known, b"", str(text))
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return FileRecord(*known, digest)
+
+
+def _without_links(path: str) -> str:
+    """The path that a scan would give the file; a name that no system call takes stays."""
+    folder, name = os.path.split(path)
+    try:
+        return os.path.join(os.path.realpath(folder), name)
+    except ValueError:
+        return path
 
 
 def _found(path: str) -> FoundFile | None:

@@ -4,6 +4,7 @@ A folder is made under another name and renamed when whole. What does not fit in
 caller builds anew. Nothing in it is code.
 """
 
+import fcntl
 import mmap
 import os
 import shutil
@@ -20,7 +21,7 @@ import msgpack
 import numpy as np
 import numpy.typing as npt
 
-from goose_lsp.draft.counts import Counts
+from goose_lsp.draft.counts import Counts, successors
 from goose_lsp.draft.recall import NO_TOKEN
 from goose_lsp.draft.segment import Segment
 from goose_lsp.draft.store import FAR, Library
@@ -39,7 +40,8 @@ class FileRecord:
     size: int
     mtime_ns: int
     inode: int
-    digest: bytes  # of its text
+    digest: bytes  # of its text, empty where that is refused
+    refusal: str = ""  # why the content is not indexed: then it is known, with no tokens, so that it is read once
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,32 +87,35 @@ class Shelf:
             return None
 
     def newest(self) -> tuple[int, Snapshot] | None:
+        """The newest generation that is sound."""
         for generation in self.generations():
             if snapshot := self.read(generation):
                 return generation, snapshot
         return None
 
-    def write(self, snapshot: Snapshot) -> int:
-        """Keep a snapshot as the newest generation and drop the others; raises `OSError`."""
-        generation = max(self.generations(), default=0) + 1
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._sweep(_MAKING)
-        making = Path(mkdtemp(prefix=_MAKING, dir=self.folder))
-        try:
-            with _private_files():
-                _write(making, snapshot, self)
-            making.rename(self.folder / str(generation))
-        finally:
-            shutil.rmtree(making, ignore_errors=True)
-        for old in self.generations():
-            # Whoever still maps it keeps it until then.
-            if old < generation:
-                shutil.rmtree(self.folder / str(old), ignore_errors=True)
-        return generation
+    def mark_used(self) -> None:
+        with suppress(OSError):
+            os.utime(self.folder)
 
-    def _sweep(self, prefix: str) -> None:
-        for left in self.folder.glob(f"{prefix}*"):
-            shutil.rmtree(left, ignore_errors=True)
+    def write(self, snapshot: Snapshot) -> int:
+        """Keep a snapshot as the newest generation and drop the others; waits its turn. Raises `OSError`."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(self.folder):
+            generation = max(self.generations(), default=0) + 1
+            for left in self.folder.glob(f"{_MAKING}*"):  # of a writer that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            making = Path(mkdtemp(prefix=_MAKING, dir=self.folder))
+            try:
+                with _private_files():
+                    _write(making, snapshot, self)
+                making.rename(self.folder / str(generation))
+            finally:
+                shutil.rmtree(making, ignore_errors=True)
+            for old in self.generations():
+                # Whoever still maps it keeps it until then.
+                if old < generation:
+                    shutil.rmtree(self.folder / str(old), ignore_errors=True)
+        return generation
 
 
 def limit_total(cache_dir: Path, kept: Path, max_bytes: int) -> None:
@@ -118,14 +123,25 @@ def limit_total(cache_dir: Path, kept: Path, max_bytes: int) -> None:
     shelves = []
     with suppress(OSError):
         for folder in (cache_dir / "index").iterdir():
-            files = [f.stat() for f in folder.rglob("*") if f.is_file()]
-            newest = max((f.st_mtime_ns for f in files), default=0)
-            shelves.append((newest, sum(f.st_size for f in files), folder))
+            if folder.is_dir():
+                size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+                shelves.append((folder.stat().st_mtime_ns, size, folder))
     total = sum(size for _, size, _ in shelves)
     for _, size, folder in sorted(shelves, key=lambda shelf: shelf[0]):
         if total > max_bytes and folder != kept:
             shutil.rmtree(folder, ignore_errors=True)
             total -= size
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """The command line may build what a daemon's builder builds, too."""
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -152,8 +168,8 @@ def _write(folder: Path, snapshot: Snapshot, shelf: Shelf) -> None:
             file.write(data.data)
             _flush(file.fileno())
     files = [
-        [os.fsencode(path), size, mtime_ns, inode, digest]
-        for path, size, mtime_ns, inode, digest in map(astuple, snapshot.files)
+        [os.fsencode(path), size, mtime_ns, inode, digest, refusal]
+        for path, size, mtime_ns, inode, digest, refusal in map(astuple, snapshot.files)
     ]
     payload = msgpack.packb([FORMAT, shelf.tokenizer_key, shelf.n_vocab, sums, files])
     with (folder / _HEADER).open("wb") as file:
@@ -175,8 +191,8 @@ def _read(folder: Path, shelf: Shelf) -> Snapshot | None:
         return None
     sums, rows = head[3:]
     files = tuple(
-        FileRecord(os.fsdecode(path), size, mtime_ns, inode, digest)
-        for path, size, mtime_ns, inode, digest in rows
+        FileRecord(os.fsdecode(path), size, mtime_ns, inode, digest, refusal)
+        for path, size, mtime_ns, inode, digest, refusal in rows
     )
     arrays = {name: _map(folder / name, dtype) for name, dtype in _DTYPES.items()}
     if any([len(a), zlib.crc32(a.data)] != sums[name] for name, a in arrays.items()):
@@ -200,18 +216,29 @@ def _map(path: Path, dtype: str) -> npt.NDArray[Any]:
 
 
 def _is_sound(library: Library, n_files: int, n_vocab: int) -> bool:
-    """Nothing in it can lead a kernel out of its arrays."""
+    """Nothing in it can lead a kernel out of its arrays, or to a token that there is not."""
+    return _are_files(library, n_files, n_vocab) and _are_counts(library.counts, n_vocab)
+
+
+def _are_files(library: Library, n_files: int, n_vocab: int) -> bool:
     tokens, order, starts = library.segment.tokens, library.segment.order, library.starts
     if len(starts) != n_files + 1 or starts[0] != 0 or starts[-1] != len(tokens):
         return False
     if np.any(np.diff(starts) < 1) or np.any(tokens[starts[1:] - 1] != NO_TOKEN):
         return False
-    if len(tokens) and not NO_TOKEN <= tokens.min() <= tokens.max() < n_vocab:
+    if len(order) != len(tokens) - n_files:
         return False
-    if len(order) != len(tokens) - n_files or len(library.counts.keys) != len(
-        library.counts.counts
-    ):
-        return False
-    if len(order) and not 0 <= order.min() <= order.max() < len(tokens):
-        return False
-    return bool(np.all(np.diff(library.counts.keys) > 0))
+    return _lie_in(tokens, NO_TOKEN, n_vocab) and _lie_in(order, 0, len(tokens))
+
+
+def _are_counts(counts: Counts, n_vocab: int) -> bool:
+    is_sorted = bool(np.all(np.diff(counts.keys) > 0))
+    return (
+        len(counts.keys) == len(counts.counts)
+        and is_sorted
+        and _lie_in(successors(counts), 0, n_vocab)
+    )
+
+
+def _lie_in(values: npt.NDArray[Any], low: int, end: int) -> bool:
+    return not len(values) or bool(low <= values.min() and values.max() < end)

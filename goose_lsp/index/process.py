@@ -14,6 +14,8 @@ from goose_lsp.ipc.framing import FrameDecoder, encode_frame
 
 log = logging.getLogger(__name__)
 
+# -P: a module in the directory of the start, which may be the workspace, must never stand in for one of ours.
+_COMMAND = (sys.executable, "-P", "-m", "goose_lsp.index.builder")
 _END_S = 5.0
 # One core at most: it must never be felt.
 _ONE_THREAD = {"RAYON_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -31,7 +33,7 @@ class BuilderProcess:
         """Raises `OSError` where no process can be started."""
         self._received, self._ended = received, ended
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "goose_lsp.index.builder"],
+            _COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -98,6 +98,13 @@ class Scanner:
         except ValueError:  # a NUL or half a character: no system call takes such a name
             return Refusal.UNREADABLE
 
+    def is_walked(self, folder: str) -> bool:
+        """Whether `walk` enters this folder, or would if it were there. `folder` is a real path."""
+        if folder in self.roots:
+            return True
+        root = self._root_of(folder)
+        return root is not None and not self._refuses_below(root, folder)
+
     def _root_of(self, path: str) -> str | None:
         """The innermost root that holds the path."""
         holders = [r for r in self.roots if path.startswith(r.rstrip(os.sep) + os.sep)]
@@ -110,13 +117,22 @@ class Scanner:
             if error.errno == errno.ENAMETOOLONG:
                 return Refusal.UNREADABLE
             status = None
-        folder = root
-        for name in os.path.dirname(os.path.relpath(path, root)).split(os.sep):
-            inner = os.path.join(folder, name)
-            if name and self._refuses_folder(folder, inner):
-                return Refusal.IGNORED
-            folder = inner if name else folder
+        folder = os.path.dirname(path)
+        if self._refuses_below(root, folder):
+            return Refusal.IGNORED
         return self._judge(folder, path, status)
+
+    def _refuses_below(self, root: str, folder: str) -> bool:
+        """Whether a folder of the root, or one above it, is refused."""
+        outer = root
+        for name in os.path.relpath(folder, root).split(os.sep):
+            if name == os.curdir:  # the root itself
+                continue
+            inner = os.path.join(outer, name)
+            if self._refuses_folder(outer, inner):
+                return True
+            outer = inner
+        return False
 
     def _listings(self, refused: Counter[Refusal]) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
         """Every folder that is walked and what it holds apart from folders, by name; breadth first."""
@@ -132,11 +148,11 @@ class Scanner:
             n_left -= len(entries)
             inner = [entry.path for entry in entries if _is_folder(entry)]
             yield folder, [entry for entry in entries if not _is_folder(entry)]
-            waiting.extend(path for path in inner if self._is_walked(folder, path))
+            waiting.extend(path for path in inner if self._enters(folder, path))
         if not n_left:
             refused[Refusal.OVER_LIMIT] += 1
 
-    def _is_walked(self, parent: str, folder: str) -> bool:
+    def _enters(self, parent: str, folder: str) -> bool:
         # A root inside a root has rules of its own.
         return folder not in self.roots and not self._refuses_folder(parent, folder)
 

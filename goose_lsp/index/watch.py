@@ -1,76 +1,118 @@
-"""Which files change on disk, folder by folder, so that ignored trees cost nothing. The only user of watchdog."""
+"""Which files change on disk, told path by path. What this system cannot watch is told by the editor alone.
 
-import logging
+Only this module and `inotify.py` know watchdog.
+"""
+
 import os
+import sys
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
-log = logging.getLogger(__name__)
-
-# More folders than this are not watched one by one; the editor's own events have to do.
 MAX_FOLDERS = 20_000
-_READ_ONLY = frozenset({"opened", "closed_no_write"})
+_NO_CHANGE = frozenset({"opened", "closed_no_write"})
+
+Changed = Callable[[str], None]
 
 
-class Watch(FileSystemEventHandler):
-    """Calls `changed(path)` on a thread of its own for every file or folder made, changed, moved or removed."""
+class System(Protocol):
+    """What an operating system offers; calls back on a thread of its own."""
+
+    def add(self, folder: str) -> bool:
+        """Watch a folder; whether it is new. Raises `OSError`."""
+
+    def close(self) -> None: ...
+
+
+class Watch:
+    """Tells the path of every file and folder made, changed, moved or removed, refused ones too. For one thread."""
 
     def __init__(
         self,
-        changed: Callable[[str], None],
+        changed: Changed,
         notice: Callable[[str], None],
-        observer: BaseObserver | None = None,
+        system: Callable[[Changed], System] | None = None,
     ) -> None:
-        self._changed = changed
         self._notice = notice
-        self._observer = observer or Observer()
-        self._folders: set[str] = set()
-        self._is_full = False
+        self._has_said = False
+        self._system: System | None = None
+        try:
+            self._system = (system or _this_system)(changed)
+        except OSError as error:
+            self._give_up(error.strerror, 0)
 
-    def start(self) -> None:
-        self._observer.start()
+    def follow(self, folders: Iterable[str]) -> bool:
+        """Watch these folders, a root before what lies in it; whether any is new.
+
+        Where no more can be watched it is said, once, and those watched already stay so.
+        """
+        has_new = False
+        for n_watched, folder in enumerate(folders):
+            if self._system is None:
+                break
+            try:
+                if n_watched == MAX_FOLDERS:
+                    self._give_up("too many folders", n_watched)
+                    break
+                has_new |= self._system.add(folder)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # gone again
+            except OSError as error:
+                self._give_up(error.strerror, n_watched)
+                break
+        return has_new
 
     def close(self) -> None:
-        if self._observer.is_alive():
-            self._observer.stop()
-            self._observer.join()
+        if self._system is not None:
+            self._system.close()
 
-    def follow(self, folders: Iterable[str]) -> None:
-        """Watch these folders, those that are watched already left alone; says once when no more can be."""
-        for folder in folders:
-            if self._is_full:
-                return
-            if folder not in self._folders:
-                self._add(folder)
+    def _give_up(self, reason: str | None, n_watched: int) -> None:
+        if self._has_said:
+            return
+        self._has_said = True
+        self._notice(
+            f"changes made outside the editor may be seen late: {n_watched} folders are watched, no more can be "
+            f"({reason}); on Linux, fs.inotify.max_user_watches and max_user_instances set the limit"
+        )
 
-    def _add(self, folder: str) -> None:
-        try:
-            if len(self._folders) >= MAX_FOLDERS:
-                raise OSError(f"more than {MAX_FOLDERS} folders")  # noqa: TRY301  one way to be full
-            self._observer.schedule(self, folder, recursive=False)
-            self._folders.add(folder)
-        except FileNotFoundError:
-            pass  # gone again
-        except OSError as error:
-            self._is_full = True
-            reason = error.strerror or str(error)
-            self._notice(
-                f"changes made outside the editor may be seen late: {reason} after {len(self._folders)} "
-                "watched folders; a higher fs.inotify.max_user_watches helps on Linux"
-            )
+
+class WholeTrees(FileSystemEventHandler):
+    """For systems that watch a folder with all that is in it at one price."""
+
+    def __init__(self, changed: Changed, observer: BaseObserver | None = None) -> None:
+        self._changed = changed
+        self._observer = observer or Observer()
+        self._observer.start()
+        self._roots: set[str] = set()
+
+    def add(self, folder: str) -> bool:
+        """Nothing to do for what lies in a folder added before. Raises `OSError`."""
+        if any(folder == root or folder.startswith(root + os.sep) for root in self._roots):
+            return False
+        self._observer.schedule(self, folder, recursive=True)
+        self._roots.add(folder)
+        return True
+
+    def close(self) -> None:
+        self._observer.stop()
+        self._observer.join()
 
     def on_any_event(self, event: FileSystemEvent) -> None:
-        if event.event_type in _READ_ONLY:
+        # That something in a folder has changed is told of the something, too.
+        is_told = event.is_directory and event.event_type == "modified"
+        if is_told or event.event_type in _NO_CHANGE:
             return
         for path in (event.src_path, event.dest_path):
             if path:
-                self._forget(event, os.fsdecode(path))
                 self._changed(os.fsdecode(path))
 
-    def _forget(self, event: FileSystemEvent, path: str) -> None:
-        """A folder that went may come back as another one."""
-        if event.is_directory and event.event_type in {"deleted", "moved"}:
-            self._folders.discard(path)
+
+def _this_system(changed: Changed) -> System:
+    if sys.platform != "linux":
+        return WholeTrees(changed)
+    from goose_lsp.index.inotify import InotifyFolders  # noqa: PLC0415  there is none elsewhere
+
+    return InotifyFolders(changed)

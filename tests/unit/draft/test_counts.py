@@ -15,6 +15,7 @@ from goose_lsp.draft.counts import (
     empty_counts,
     new_counted,
 )
+from goose_lsp.draft.counts import successors as successor_ids
 from goose_lsp.draft.recall import NO_TOKEN
 
 TEXT = st.lists(st.integers(-1, 4), max_size=60)
@@ -45,7 +46,9 @@ def counts_of(tokens: Sequence[int]) -> Counts:
 
 @given(TEXT)
 def test_every_three_tokens_are_counted_and_none_across_files(tokens: list[int]) -> None:
-    assert as_triples(counts_of(tokens)) == naive(tokens)
+    counts = counts_of(tokens)
+    assert as_triples(counts) == naive(tokens)
+    assert successor_ids(counts).tolist() == [following for *_, following in as_triples(counts)]
 
 
 @given(TEXT, st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), TEXT), max_size=4))

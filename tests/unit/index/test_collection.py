@@ -88,6 +88,29 @@ def test_a_file_that_turns_into_a_secret_loses_its_tokens(tmp_path: Path) -> Non
     assert texts(found) == {"a": ""}
 
 
+def test_a_file_reached_through_a_link_is_known_by_its_own_path(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a").write_text("a = 1\n")
+    (tmp_path / "link").symlink_to("w")
+    found = collection(tmp_path / "link")
+    found.rescan()
+    (tmp_path / "w" / "a").write_text("a = 22\n")
+    assert found.update([str(tmp_path / "link" / "a")]) == ({str(tmp_path / "w" / "a")}, set())
+    assert found.update(["/w/\0"]) == (set(), set())
+
+
+def test_the_left_out_are_counted_by_reason_after_a_restart_too(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\0\1")
+    (tmp_path / "b").write_bytes(b"\0\1")
+    (tmp_path / ".env").write_text("x")
+    first = collection(tmp_path)
+    first.rescan()
+    again = collection(tmp_path, first.snapshot())
+    again.rescan()
+    assert first.n_refused() == again.n_refused() == {"binary": 2, "secret": 1}
+    assert again.n_read == 0
+
+
 def test_a_file_that_becomes_ignored_is_gone(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a = 1\n")
     found = collection(tmp_path)

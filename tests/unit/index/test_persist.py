@@ -1,5 +1,6 @@
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,62 @@ def test_a_damaged_file_is_noticed(
     assert kept.newest() is None
 
 
+def changed(name: str, place: int, value: int) -> Snapshot:
+    """A snapshot with one number that its writer got wrong, or meant ill with."""
+    it = snapshot()
+    library = it.library
+    arrays: dict[str, Any] = {
+        "tokens": library.segment.tokens,
+        "order": library.segment.order,
+        "starts": library.starts,
+        "keys": library.counts.keys,
+    }
+    arrays[name][place] = value
+    return it
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("tokens", 0, 10),  # no such token
+        ("tokens", 0, -2),
+        ("tokens", 5, 1),  # nothing between two files
+        ("order", 0, 12),  # behind the end
+        ("order", 0, -1),
+        ("starts", 0, 1),
+        ("starts", 1, 0),  # not ascending
+        ("starts", 3, 13),
+        ("keys", 0, 1 << 62),  # not ascending
+        ("keys", -1, (4 << 42) | (1 << 21) | 10),  # followed by no such token
+    ],
+)
+def test_numbers_that_lead_astray_are_noticed_where_all_sums_agree(
+    tmp_path: Path, name: str, place: int, value: int
+) -> None:
+    assert shelf(tmp_path).newest() is None
+    shelf(tmp_path).write(changed(name, place, value))
+    assert shelf(tmp_path).newest() is None
+
+
+def test_writers_take_turns(tmp_path: Path) -> None:
+    """The second waits for the first: were it not so, each would sweep away what the other makes."""
+    with ThreadPoolExecutor(4) as pool:
+        generations = list(pool.map(lambda _: shelf(tmp_path).write(snapshot()), range(12)))
+    assert sorted(generations) == list(range(1, 13))
+    assert os.listdir(shelf(tmp_path).folder) == ["12"]
+
+
+def test_use_counts_when_room_is_made(tmp_path: Path) -> None:
+    one, other = (Shelf.of(tmp_path, [root], "t", 10) for root in ("/a", "/b"))
+    for kept in (one, other):
+        kept.write(snapshot())
+        os.utime(kept.folder, (1000, 1000))
+    one.mark_used()
+    size = sum(file.stat().st_size for file in (one.folder / "1").iterdir())
+    limit_total(tmp_path, tmp_path / "none", size)
+    assert [kept.folder.exists() for kept in (one, other)] == [True, False]
+
+
 def test_a_missing_file_is_noticed(tmp_path: Path) -> None:
     shelf(tmp_path).write(snapshot())
     (shelf(tmp_path).folder / "1" / "order").unlink()
@@ -121,8 +178,7 @@ def test_the_workspace_used_longest_ago_makes_room(tmp_path: Path) -> None:
     shelves = [Shelf.of(tmp_path, [root], "t", 10) for root in ("/a", "/b", "/c")]
     for age, kept in enumerate(shelves):
         kept.write(snapshot())
-        for file in (kept.folder / "1").iterdir():
-            os.utime(file, (1000 + age, 1000 + age))
+        os.utime(kept.folder, (1000 + age, 1000 + age))
     size = sum(f.stat().st_size for f in (shelves[0].folder / "1").iterdir())
     limit_total(tmp_path, shelves[0].folder, 2 * size)
     assert [kept.folder.exists() for kept in shelves] == [True, False, True]

@@ -1,82 +1,143 @@
+import errno
+import os
 from pathlib import Path
 from queue import SimpleQueue
-from types import SimpleNamespace
 from typing import Any
 
-from watchdog.events import DirDeletedEvent, FileModifiedEvent, FileMovedEvent, FileOpenedEvent
+import pytest
+from watchdog.events import (
+    DirModifiedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileOpenedEvent,
+)
 
-from goose_lsp.index.watch import Watch
+from goose_lsp.index import watch as module
+from goose_lsp.index.watch import Changed, Watch, WholeTrees
 
 
-class FakeObserver:
-    """Takes so many watches, then fails like a system that has run out of them."""
+class FakeSystem:
+    """Takes so many folders, then fails like a system that has run out of watches."""
 
-    def __init__(self, n_free: int = 100) -> None:
-        self.folders: list[str] = []
+    def __init__(self, n_free: int = 100, gone: tuple[str, ...] = ()) -> None:
+        self.folders: set[str] = set()
         self._n_free = n_free
+        self._gone = gone
 
-    def schedule(self, _handler: object, folder: str, recursive: bool) -> None:
-        assert not recursive
+    def add(self, folder: str) -> bool:
+        if folder in self._gone:
+            raise FileNotFoundError(errno.ENOENT, "gone")
+        if folder in self.folders:
+            return False
         if len(self.folders) == self._n_free:
-            raise OSError(28, "No space left on device")
-        self.folders.append(folder)
+            raise OSError(errno.ENOSPC, "inotify watch limit reached")
+        self.folders.add(folder)
+        return True
 
-    def is_alive(self) -> bool:
-        return False
-
-
-def rig(n_free: int = 100) -> SimpleNamespace:
-    observer: Any = FakeObserver(n_free)
-    changed: list[str] = []
-    notices: list[str] = []
-    return SimpleNamespace(
-        watch=Watch(changed.append, notices.append, observer),
-        observer=observer,
-        changed=changed,
-        notices=notices,
-    )
+    def close(self) -> None:
+        self.folders.clear()
 
 
-def test_each_folder_is_watched_once_and_alone() -> None:
-    it = rig()
-    it.watch.follow(["/w", "/w/a"])
-    it.watch.follow(["/w", "/w/a", "/w/b"])
-    assert it.observer.folders == ["/w", "/w/a", "/w/b"]
-    assert not it.notices
+class Rig:
+    def __init__(self, n_free: int = 100, gone: tuple[str, ...] = ()) -> None:
+        self.system = FakeSystem(n_free, gone)
+        self.notices: list[str] = []
+        self.watch = Watch(lambda _path: None, self.notices.append, lambda _changed: self.system)
+
+
+def test_only_folders_that_are_new_are_news() -> None:
+    rig = Rig()
+    assert rig.watch.follow(["/w", "/w/a"])
+    assert not rig.watch.follow(["/w", "/w/a"])
+    assert rig.watch.follow(["/w", "/w/b"])
+    assert rig.system.folders == {"/w", "/w/a", "/w/b"}
+    assert not rig.notices
 
 
 def test_when_the_system_has_no_watches_left_it_is_said_once() -> None:
-    it = rig(n_free=2)
-    it.watch.follow([f"/w/{i}" for i in range(5)])
-    it.watch.follow(["/w/9"])
-    assert len(it.observer.folders) == 2
-    assert len(it.notices) == 1
-    assert "No space left on device after 2 watched folders" in it.notices[0]
+    rig = Rig(n_free=2)
+    assert rig.watch.follow(f"/w/{i}" for i in range(5))
+    assert not rig.watch.follow(f"/w/{i}" for i in range(5))
+    assert len(rig.system.folders) == 2
+    (notice,) = rig.notices
+    assert "2 folders are watched, no more can be (inotify watch limit reached)" in notice
 
 
-def test_reading_is_no_change_and_a_move_is_two() -> None:
-    it = rig()
-    it.watch.on_any_event(FileOpenedEvent("/w/a"))
-    it.watch.on_any_event(FileModifiedEvent("/w/b"))
-    it.watch.on_any_event(FileMovedEvent("/w/c", "/w/d"))
-    assert it.changed == ["/w/b", "/w/c", "/w/d"]
+def test_a_folder_that_has_gone_again_is_passed_over() -> None:
+    rig = Rig(gone=("/w/a",))
+    assert rig.watch.follow(["/w", "/w/a", "/w/b"])
+    assert rig.system.folders == {"/w", "/w/b"}
+    assert not rig.notices
 
 
-def test_a_folder_that_comes_back_is_watched_again() -> None:
-    it = rig()
-    it.watch.follow(["/w/a"])
-    it.watch.on_any_event(DirDeletedEvent("/w/a"))
-    it.watch.follow(["/w/a"])
-    assert it.observer.folders == ["/w/a", "/w/a"]
+def test_of_too_many_folders_the_first_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_FOLDERS", 3)
+    rig = Rig()
+    rig.watch.follow(f"/w/{i}" for i in range(5))
+    assert rig.system.folders == {"/w/0", "/w/1", "/w/2"}
+    assert "3 folders are watched" in rig.notices[0]
+
+
+def test_a_system_that_gives_nothing_is_said_and_done_without() -> None:
+    def refuse(_changed: Changed) -> FakeSystem:
+        raise OSError(errno.EMFILE, "inotify instance limit reached")
+
+    notices: list[str] = []
+    watch = Watch(lambda _path: None, notices.append, refuse)
+    assert not watch.follow(["/w"])
+    watch.close()
+    assert len(notices) == 1
+    assert "inotify instance limit reached" in notices[0]
 
 
 def test_a_real_change_is_seen(tmp_path: Path) -> None:
     changed: SimpleQueue[str] = SimpleQueue()
     watch = Watch(changed.put, changed.put)
-    watch.start()
     try:
         watch.follow([str(tmp_path), str(tmp_path / "gone")])
         (tmp_path / "a.py").write_text("x")
         assert changed.get(timeout=20) == str(tmp_path / "a.py")
     finally:
         watch.close()
+
+
+class FakeObserver:
+    def __init__(self) -> None:
+        self.folders: list[str] = []
+
+    def start(self) -> None: ...
+
+    def schedule(self, _handler: object, folder: str, recursive: bool) -> None:
+        assert recursive
+        self.folders.append(folder)
+
+
+def test_a_whole_tree_is_watched_at_once() -> None:
+    observer: Any = FakeObserver()
+    trees = WholeTrees(lambda _path: None, observer)
+    added = [trees.add(folder) for folder in ("/w", "/w/a", "/w2", "/w/a/b")]
+    assert added == [True, False, True, False]
+    assert observer.folders == ["/w", "/w2"]
+
+
+def test_reading_is_no_change_and_a_move_is_two() -> None:
+    observer: Any = FakeObserver()
+    changed: list[str] = []
+    trees = WholeTrees(changed.append, observer)
+    trees.on_any_event(FileOpenedEvent("/w/a"))
+    trees.on_any_event(DirModifiedEvent("/w"))
+    trees.on_any_event(FileModifiedEvent("/w/b"))
+    trees.on_any_event(FileMovedEvent("/w/c", "/w/d"))
+    assert changed == ["/w/b", "/w/c", "/w/d"]
+
+
+def test_a_whole_trees_observer_sees_what_lies_deep_in_it(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    changed: SimpleQueue[str] = SimpleQueue()
+    trees = WholeTrees(changed.put)
+    try:
+        trees.add(os.fspath(tmp_path))
+        (tmp_path / "in" / "a.py").write_text("x")
+        assert changed.get(timeout=20) == str(tmp_path / "in" / "a.py")
+    finally:
+        trees.close()
