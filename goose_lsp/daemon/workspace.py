@@ -31,6 +31,7 @@ from goose_lsp.index.overlay import Overlay
 from goose_lsp.index.persist import Shelf
 from goose_lsp.index.process import BuilderProcess
 from goose_lsp.index.refusal import Refusal
+from goose_lsp.index.retokenise import Retokeniser
 from goose_lsp.index.scan import Scanner
 from goose_lsp.text.document import Document
 from goose_lsp.tokenizer import Tokenizer
@@ -75,7 +76,8 @@ class Workspace:
         self._documents: dict[
             str, Document | None
         ] = {}  # the newest not yet looked at; None: closed
-        self._open: set[str] = set()
+        self._open: dict[str, tuple[str, Tokens]] = {}  # what was typed, and its tokens
+        self._retokeniser = Retokeniser(vocabulary.tokenizer)
         self._refused: frozenset[str] = frozenset()
         self._on_disk: dict[
             str, Tokens | None
@@ -182,15 +184,17 @@ class Workspace:
         if path not in self._documents:
             return  # a newer snapshot has been taken already
         document = self._documents.pop(path)
-        self._open.discard(path)
+        known = self._open.pop(path, None)
         self._refused -= {path}
         if document is None:
             self._show_disk(path)
         else:
-            self._open_document(path, document)
+            self._open_document(path, document, known)
         self._publish()
 
-    def _open_document(self, path: str, document: Document) -> None:
+    def _open_document(
+        self, path: str, document: Document, known: tuple[str, Tokens] | None
+    ) -> None:
         refusal = self._scanner.verdict(path)
         # A file that is not on disk yet is a new one.
         text = (
@@ -203,8 +207,10 @@ class Workspace:
             if text in _PRIVATE:
                 self._refused |= {path}
         else:
-            self._overlay.put(path, self._vocabulary.tokenizer.encode_batch([text])[0])
-            self._open.add(path)
+            renew = self._retokeniser
+            tokens = renew.updated(*known, text) if known else renew.tokens(text)
+            self._overlay.put(path, tokens)
+            self._open[path] = text, tokens
 
     def _publish(self) -> None:
         overlay = self._overlay
