@@ -42,7 +42,7 @@ from goose_lsp.tokenizer import Tokenizer
 
 Tokens = npt.NDArray[np.int32]
 MAX_CONTEXT, MAX_TRUTH, MAX_NODES = 1500, 128, 16
-PACKAGES = ("numpy", "numba", "tokenizers", "pathspec")
+PACKAGES = ("numpy", "numba", "tokenizers")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from goose_lsp.index.decode import text_of
+from goose_lsp.index.ignore import GIT_FILE, OWN_FILE
 from goose_lsp.index.live import LiveStore, folders_of
 from goose_lsp.index.messages import (
     FileChanged,
@@ -40,6 +41,7 @@ log = logging.getLogger(__name__)
 
 MAX_DOCUMENT_CHARS = 1 << 20
 _END_S = 5.0
+_RULE_FILES = (os.fsencode(GIT_FILE), os.fsencode(OWN_FILE))
 # What a document of these kinds teaches must not be kept.
 _PRIVATE = (Refusal.IGNORED, Refusal.SECRET)
 Tokens = npt.NDArray[np.int32]
@@ -144,15 +146,22 @@ class Workspace:
             case Published():
                 self._rebase(message)
             case FileChanged(path, tokens):
+                self._reload_if_rules(path)
                 self._take_file(os.fsdecode(path), np.frombuffer(tokens, "<i4").astype(np.int32))
             case FileRemoved(path):
+                self._reload_if_rules(path)
                 self._take_file(os.fsdecode(path), None)
+
+    def _reload_if_rules(self, path: bytes) -> None:
+        if os.path.basename(path) in _RULE_FILES:
+            self._scanner.reload()
 
     def _rebase(self, news: Published) -> None:
         snapshot = self._shelf.read(news.generation)
         if snapshot is None:
             log.warning("the index just built cannot be read; the older one stays")
             return
+        self._scanner.reload()
         self._overlay = self._overlay.rebased(snapshot, self._open)
         self._folders = folders_of(self._overlay.base_paths)
         self._on_disk.clear()

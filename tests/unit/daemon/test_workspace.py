@@ -109,3 +109,11 @@ def test_the_tokenizer_is_written_once_where_the_builder_finds_it(tmp_path: Path
     first, second = vocabulary_of(TOKENIZER, tmp_path), vocabulary_of(TOKENIZER, tmp_path)
     assert first.file == second.file
     assert os.listdir(tmp_path / "index") == [first.file.name]
+
+
+def test_rules_that_change_hold_for_open_documents_too(rig: Rig) -> None:
+    rig.wait_for({"a.py": "aa\n", "b.py": "bb\n"})
+    (rig.root / ".gitignore").write_text("a.py\n")
+    rig.wait_for({".gitignore": "a.py\n", "b.py": "bb\n"})
+    rig.type("a.py", SECRET)
+    assert str(rig.root / "a.py") in rig.workspace.live.refused
