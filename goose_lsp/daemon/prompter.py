@@ -67,13 +67,20 @@ class Prompter:
         """The document's path in its workspace folder, and the folder's name; told to models that know such."""
         if self.fim is None or ask.store is None:
             return "", ""
-        for root in ask.store.roots:
-            if ask.path.startswith(root + os.sep):
-                return os.path.relpath(ask.path, root).replace(os.sep, "/"), os.path.basename(root)
-        return "", ""
+        return _in_workspace(ask.path, ask.store.roots)
 
     def _snippets(self, ask: Ask) -> tuple[Snippet, ...]:
         if self._retriever is None or ask.store is None or ask.is_isolated or not ask.path:
             return ()
         store = NamedStore(ask.store.view, ask.store.paths)
-        return self._retriever.snippets(store, ask.document, ask.point, ask.path, _SNIPPET_TOKENS)
+        found = self._retriever.snippets(store, ask.document, ask.point, ask.path, _SNIPPET_TOKENS)
+        roots = ask.store.roots
+        return tuple(Snippet(_in_workspace(s.path, roots)[0] or s.path, s.text) for s in found)
+
+
+def _in_workspace(path: str, roots: tuple[str, ...]) -> tuple[str, str]:
+    """The path below its workspace folder, and the folder's name; empty outside all of them."""
+    for root in roots:
+        if path.startswith(root + os.sep):
+            return os.path.relpath(path, root).replace(os.sep, "/"), os.path.basename(root)
+    return "", ""
