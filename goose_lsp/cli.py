@@ -35,11 +35,11 @@ from goose_lsp.text.place import open_place
 from goose_lsp.text.present import as_json, in_context
 
 if TYPE_CHECKING:
-    from goose_lsp.engine.pull import Phase, Progress
     from goose_lsp.ipc.client import DaemonClient
 
 _Result = TypeVar("_Result")
 _Command = Callable[[argparse.Namespace, Settings], int]
+_Tell = Callable[[str, int, int], None]  # phase, done, of how many
 
 EXIT_DONE, EXIT_NOTHING, EXIT_WRONG_USE, EXIT_INTERRUPTED = 0, 1, 2, 130
 _SPINNER_AFTER_S = 1.0
@@ -135,6 +135,11 @@ def _add_commands(parser: _Parser) -> None:
     complete.add_argument("--max-new-tokens", type=_count, default=0, metavar="N")
     complete.add_argument("--trace", action="store_true", help="also print who proposed each piece")
     add("demo", _demo, "watch a completion being drafted and verified")
+    index = add("index", _index, "read a workspace, so that completions can draw on all of it")
+    index.add_argument(
+        "folders", metavar="DIR", nargs="*", type=Path, help="its folders; otherwise this one"
+    )
+    index.add_argument("--json", action="store_true", help="print one JSON object")
     daemon = add("daemon", _no_command, "the process that holds the model")
     steps = daemon.add_subparsers(metavar="run|start|stop|restart|status", parser_class=_Parser)
     add("run", _daemon_run, "be the daemon, in the foreground", steps)
@@ -264,6 +269,34 @@ def _show(document: Document, completion: Completion) -> None:
     Console(highlight=False, soft_wrap=True).print(picture)
 
 
+def _index(args: argparse.Namespace, settings: Settings) -> int:
+    from goose_lsp.engine.catalog import resolve_model
+
+    folders = [folder.absolute() for folder in args.folders or [Path()]]
+    for folder in folders:
+        if not folder.is_dir():
+            raise ConfigError(f"{folder} is no folder; a workspace is one or several of them")
+    model = resolve_model(settings)
+    try:
+        from goose_lsp.daemon.workspace import vocabulary_of
+        from goose_lsp.engine.load import load_tokenizer
+        from goose_lsp.index.report import build_index
+    except ImportError as error:
+        raise ConfigError(f"{error.name} is not installed; install goose-lsp[engine]") from None
+
+    cache_dir = settings.cache_dir.absolute()
+    vocabulary = vocabulary_of(load_tokenizer(model.path, cache_dir), cache_dir)
+    with _shown_progress("index", in_bytes=False) as progress:
+        report = build_index(folders, cache_dir, vocabulary.file, vocabulary.key, progress)
+    for notice in report.notices:
+        print("goose-lsp:", notice, file=sys.stderr)
+    if args.json:
+        print(json.dumps(report.as_json()))
+    else:
+        _print_facts(report.as_facts())
+    return EXIT_DONE
+
+
 def _daemon_run(args: argparse.Namespace, settings: Settings) -> int:
     from goose_lsp.daemon.lifecycle import run_daemon
 
@@ -372,14 +405,14 @@ def _models_pull(args: argparse.Namespace, settings: Settings) -> int:
     entry = find_entry(args.name or settings.engine.model)
     # Asked to end, it cleans up as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with _shown_progress(entry.name) as progress:
+    with _shown_progress(entry.name, in_bytes=True) as progress:
         path = pull_model(entry, settings.cache_dir, progress, from_file=args.from_file)
     print(f"{entry.name} is here: {path}")
     return EXIT_DONE
 
 
 @contextmanager
-def _shown_progress(name: str) -> Iterator["Progress"]:
+def _shown_progress(name: str, *, in_bytes: bool) -> Iterator[_Tell]:
     """A bar on a terminal; elsewhere a line whenever something else begins."""
     if not sys.stderr.isatty():
         yield _phase_lines(name)
@@ -387,11 +420,12 @@ def _shown_progress(name: str) -> Iterator["Progress"]:
     from rich import progress as bar
     from rich.console import Console
 
-    columns = (bar.TextColumn("{task.description}"), bar.BarColumn(), bar.DownloadColumn())
+    count = bar.DownloadColumn() if in_bytes else bar.MofNCompleteColumn()
+    columns = (bar.TextColumn("{task.description}"), bar.BarColumn(), count)
     with bar.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(name, total=None)
 
-        def show(phase: "Phase", n_done: int, n_total: int) -> None:
+        def show(phase: str, n_done: int, n_total: int) -> None:
             bars.update(
                 task, description=f"{name}: {phase}", completed=n_done, total=n_total or None
             )
@@ -399,10 +433,10 @@ def _shown_progress(name: str) -> Iterator["Progress"]:
         yield show
 
 
-def _phase_lines(name: str) -> "Progress":
-    seen: set[Phase] = set()
+def _phase_lines(name: str) -> _Tell:
+    seen: set[str] = set()
 
-    def show(phase: "Phase", n_done: int, n_total: int) -> None:
+    def show(phase: str, n_done: int, n_total: int) -> None:
         if phase not in seen:
             seen.add(phase)
             print(f"{name}: {phase}", file=sys.stderr)

@@ -57,6 +57,20 @@ def load_model(name: str, path: Path, options: LoadOptions) -> LoadedModel:
     return model
 
 
+def load_tokenizer(path: Path, cache_dir: Path) -> Tokenizer:
+    """The tokenizer alone, of a conversion where there is one: a tenth of the time. Raises `ModelLoadError`."""
+    try:
+        from goose_lsp.engine.int8 import converted
+
+        key = converted.source_key(path, cache_dir)
+        kept = converted.load_tokenizer(converted.folder_of(key, cache_dir))
+    except ImportError:  # no kernels without numba
+        kept = None
+    except OSError as error:
+        raise ModelLoadError(f"model {path} cannot be read: {error.strerror}") from None
+    return kept or _open(path)[1]
+
+
 def _load(name: str, path: Path, options: LoadOptions) -> LoadedModel:
     if options.dtype in {"auto", "int8"}:
         try:

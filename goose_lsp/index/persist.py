@@ -93,6 +93,10 @@ class Shelf:
                 return generation, snapshot
         return None
 
+    def n_bytes(self, generation: int) -> int:
+        """On disk; raises `OSError`."""
+        return sum(file.stat().st_size for file in (self.folder / str(generation)).iterdir())
+
     def mark_used(self) -> None:
         with suppress(OSError):
             os.utime(self.folder)

@@ -7,9 +7,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
+from queue import SimpleQueue
 
-from goose_lsp.errors import ProtocolError
-from goose_lsp.index.messages import Message, Start, Touched, decode, encode
+from goose_lsp.errors import GooseError, ProtocolError
+from goose_lsp.index.messages import (
+    Message,
+    Notice,
+    Progress,
+    Published,
+    Start,
+    Touched,
+    decode,
+    encode,
+)
 from goose_lsp.ipc.framing import FrameDecoder, encode_frame
 
 log = logging.getLogger(__name__)
@@ -19,6 +30,31 @@ _COMMAND = (sys.executable, "-P", "-m", "goose_lsp.index.builder")
 _END_S = 5.0
 # One core at most: it must never be felt.
 _ONE_THREAD = {"RAYON_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def build_once(start: Start, tell: Callable[[str, int, int], None]) -> tuple[Published, list[str]]:
+    """Build a workspace's index, or bring the kept one up to date, and say what a user should know.
+
+    `tell` is told the phase and how far it is, here on the caller's thread. Raises `GooseError` where there is
+    no index in the end.
+    """
+    said: SimpleQueue[Message | int] = SimpleQueue()
+    published, notices = None, list[str]()
+    process = BuilderProcess(replace(start, keeps_watching=False), said.put, said.put)
+    try:
+        while not isinstance(message := said.get(), int):
+            match message:
+                case Progress(phase, n_done, n_total):
+                    tell(phase, n_done, n_total)
+                case Notice(text):
+                    notices.append(text)
+                case Published():
+                    published = message
+    finally:
+        process.close()
+    if published is None:
+        raise GooseError("; ".join(notices) or f"the index builder ended with {message}")
+    return published, notices
 
 
 class BuilderProcess:

@@ -1,6 +1,6 @@
 """The command line: one line for whatever is wrong, and an exit code a script can use.
 
-The daemon's client is replaced, so nothing here starts a process.
+The daemon's client is replaced, so nothing here starts a daemon.
 """
 
 import json
@@ -18,10 +18,11 @@ import pytest
 from goose_lsp import __version__
 from goose_lsp.cli import main
 from goose_lsp.config import Settings, load_settings
-from goose_lsp.engine import pull
+from goose_lsp.engine import load, pull
 from goose_lsp.errors import DaemonUnavailableError
 from goose_lsp.ipc.messages import Status
 from goose_lsp.request import Completion, Point, Reason
+from tests.vocabularies import marked_tokenizer
 
 POINT = Point(0, 3)
 COMPLETION = Completion(
@@ -368,6 +369,54 @@ def test_a_given_file_that_is_wrong_is_one_message(capsys: pytest.CaptureFixture
     Path("short.gguf").write_bytes(b"GGUF")
     assert main(["models", "pull", "--from", "short.gguf"]) == 2
     assert "short.gguf has 4 bytes" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.fixture
+def workspace(client: type[FakeClient], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one file and one secret, and the tiny model's tokenizer in place of its own."""
+    folder = Path("work").absolute()
+    folder.mkdir()
+    (folder / "a.py").write_text("abc")
+    (folder / ".env").write_text("KEY=1")
+    monkeypatch.setenv("GOOSE_LSP_ENGINE_MODEL", str(Path("tiny.gguf").absolute()))
+    monkeypatch.setattr(load, "load_tokenizer", lambda _path, _cache: marked_tokenizer([]))
+    return folder
+
+
+def test_an_index_is_told_of_in_words(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["index", "work"]) == 0
+    out, err = capsys.readouterr()
+    for words in (str(workspace), "1, of which 1 were read anew", "tokens    3", "1 secret"):
+        assert words in out
+    assert err.splitlines() == ["index: scanning", "index: reading", "index: building"]
+
+
+def test_an_index_of_this_folder_is_told_of_as_json(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(workspace)
+    assert main(["index", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["folders"], told["files"], told["left_out"]) == (
+        [str(workspace)],
+        1,
+        {"secret": 1},
+    )
+
+
+def test_what_can_not_be_indexed_is_one_line(
+    workspace: Path, tmp_path: Path, check_refused: Callable[..., None]
+) -> None:
+    check_refused(["index", "gone"], "gone is no folder")
+    check_refused(["index", "work", "a.py"], "a.py is no folder")
+    check_refused(["index", "--set", "engine.model=smollm2-135m"], "models pull smollm2-135m")
+
+
+def test_without_the_engine_an_index_names_what_is_missing(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, check_refused: Callable[..., None]
+) -> None:
+    monkeypatch.setitem(sys.modules, "goose_lsp.index.report", None)
+    check_refused(["index"], "is not installed; install goose-lsp[engine]")
 
 
 def test_config_names_every_value_with_its_origin(capsys: pytest.CaptureFixture[str]) -> None:

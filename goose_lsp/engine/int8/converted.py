@@ -92,12 +92,26 @@ def load(folder: Path) -> tuple[Int8Model, Tokenizer] | None:
     try:
         tensors, metadata = _map(folder / _WEIGHTS)
         config = LlamaConfig(**json.loads(metadata["config"]))
-        control_ids = json.loads(metadata["control_ids"])
-        tokenizer = Tokenizer.from_saved(folder / _TOKENIZER, control_ids)
-        return _assemble(config, tensors), tokenizer
+        return _assemble(config, tensors), _tokenizer(folder, metadata)
     except Exception as error:  # noqa: BLE001  a damaged file fails in any of a dozen ways
         log.warning("%s cannot be used and is made again: %r", folder, error)
         return None
+
+
+def load_tokenizer(folder: Path) -> Tokenizer | None:
+    """A conversion's tokenizer alone; None where there is none or it is damaged."""
+    if not folder.is_dir():
+        return None
+    try:
+        _, metadata = _map(folder / _WEIGHTS)
+        return _tokenizer(folder, metadata)
+    except Exception as error:  # noqa: BLE001  a damaged file fails in any of a dozen ways
+        log.warning("%s cannot be used: %r", folder, error)
+        return None
+
+
+def _tokenizer(folder: Path, metadata: dict[str, str]) -> Tokenizer:
+    return Tokenizer.from_saved(folder / _TOKENIZER, json.loads(metadata["control_ids"]))
 
 
 def _sweep(parent: Path) -> None:

@@ -10,7 +10,7 @@ from goose_lsp.engine import gguf_file, safetensors_folder
 from goose_lsp.engine.fast import TorchForward
 from goose_lsp.engine.int8 import probe
 from goose_lsp.engine.int8.forward import Int8Forward
-from goose_lsp.engine.load import LoadOptions, load_model
+from goose_lsp.engine.load import LoadOptions, load_model, load_tokenizer
 from goose_lsp.engine.model import ModelSource
 from goose_lsp.errors import ModelLoadError
 from goose_lsp.tokenizer import Tokenizer
@@ -152,6 +152,33 @@ def test_a_missing_model_is_refused_by_its_path(
 ) -> None:
     with pytest.raises(ModelLoadError, match="absent"):
         load_model("tiny", tmp_path / name, replace(options, dtype=dtype))
+
+
+def test_a_tokenizer_comes_from_the_model_until_that_is_converted(
+    monkeypatch: pytest.MonkeyPatch, options: LoadOptions, model_file: Path
+) -> None:
+    monkeypatch.setattr(gguf_file, "open_model", opened)
+    first = load_tokenizer(model_file, options.cache_dir)
+    load_model("tiny", model_file, replace(options, dtype="int8"))
+    monkeypatch.delattr(gguf_file, "open_model")
+    kept = load_tokenizer(model_file, options.cache_dir)
+    assert first.key() == kept.key() == small_tokenizer().key()
+    assert first.control_ids == kept.control_ids
+
+
+def test_of_a_damaged_conversion_no_tokenizer_is_taken(
+    monkeypatch: pytest.MonkeyPatch, options: LoadOptions, model_file: Path
+) -> None:
+    monkeypatch.setattr(gguf_file, "open_model", opened)
+    load_model("tiny", model_file, replace(options, dtype="int8"))
+    (file,) = (options.cache_dir / "converted").glob("*/tokenizer.json")
+    file.write_text("{}")
+    assert load_tokenizer(model_file, options.cache_dir).key() == small_tokenizer().key()
+
+
+def test_a_model_that_is_gone_has_no_tokenizer(options: LoadOptions, tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match=r"gone.gguf cannot be read: No such file"):
+        load_tokenizer(tmp_path / "gone.gguf", options.cache_dir)
 
 
 @pytest.mark.model

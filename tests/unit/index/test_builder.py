@@ -2,6 +2,7 @@ import io
 import math
 import os
 import re
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -12,7 +13,7 @@ import pytest
 
 from goose_lsp.errors import ModelLoadError
 from goose_lsp.index import builder as module
-from goose_lsp.index.builder import MAX_SINGLE_FILES, Builder, Inbox, _reason, _Sender
+from goose_lsp.index.builder import MAX_SINGLE_FILES, Builder, Inbox, _reason, _Sender, _serve
 from goose_lsp.index.messages import (
     FileChanged,
     FileRemoved,
@@ -21,9 +22,11 @@ from goose_lsp.index.messages import (
     Progress,
     Published,
     Start,
+    Touched,
     decode,
+    encode,
 )
-from goose_lsp.ipc.framing import FrameDecoder
+from goose_lsp.ipc.framing import FrameDecoder, encode_frame
 from tests.vocabularies import marked_tokenizer
 
 
@@ -305,6 +308,24 @@ def test_a_tokenizer_that_cannot_be_read_is_one_line(rig: Rig) -> None:
     os.truncate(os.fsdecode(rig.start.tokenizer), 10)
     with pytest.raises(ModelLoadError, match="is not a tokenizer"):
         rig.new_builder()
+
+
+def test_what_the_parent_tells_is_taken_even_while_a_base_is_built(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the pipe would fill and stop the parent, which has an editor to serve."""
+    is_told, waited = threading.Event(), list[bool]()
+    monkeypatch.setattr(Builder, "build", lambda _self: waited.append(is_told.wait(20)))
+    reads, writes = os.pipe()
+    with os.fdopen(reads, "rb") as inner:
+        serving = threading.Thread(target=_serve, args=(inner, rig.said.append))
+        serving.start()
+        with os.fdopen(writes, "wb") as outer:
+            for message in (rig.start, Touched([b"/none/" + b"x" * 100] * 20_000)):
+                outer.write(encode_frame(encode(message)))
+        is_told.set()
+        serving.join()
+    assert waited == [True]
 
 
 def test_what_went_wrong_is_told_without_what_a_file_holds() -> None:

@@ -24,6 +24,7 @@ from goose_lsp.tokenizer import Tokenizer
 from tests.vocabularies import marked_tokenizer
 
 LIMIT_S = 60
+MAX_QUEUED = 20_000  # events, above fs.inotify.max_queued_events as systems ship it
 SECRET = "s3cr3t-0f-th3-t3st"
 
 
@@ -135,6 +136,29 @@ def test_a_builder_that_is_killed_leaves_what_was_kept(rig: Rig) -> None:
         os.kill(process.pid, signal.SIGKILL)
         assert rig.next() == -signal.SIGKILL
     assert rig.kept_texts() == {"a.py": "ab\n"}
+
+
+def test_a_module_of_the_workspace_never_stands_in_for_one_of_ours(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (rig.root / "numpy.py").write_text("raise SystemExit(7)\n")
+    (rig.root / "goose_lsp").mkdir()
+    monkeypatch.chdir(rig.root)
+    with rig.builder(keeps_watching=False) as process:
+        assert process.wait() == 0
+    assert rig.published().n_files == 1
+
+
+def test_a_change_that_the_system_could_not_tell_of_is_seen_all_the_same(rig: Rig) -> None:
+    with rig.builder() as process:
+        rig.published()
+        os.kill(process.pid, signal.SIGSTOP)
+        for _ in range(MAX_QUEUED // 3):  # made, closed and removed, each an event
+            (rig.root / "other").touch()
+            (rig.root / "other").unlink()
+        (rig.root / "a.py").write_text("late\n")
+        os.kill(process.pid, signal.SIGCONT)
+        assert text_of(rig, rig.next()) == ("a.py", "late\n")
 
 
 def test_nothing_refused_is_in_any_message_or_any_byte_that_is_kept(rig: Rig) -> None:
