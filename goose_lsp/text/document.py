@@ -79,7 +79,7 @@ class Document:
     def text_before(self, point: Point, max_chars: int) -> str:
         """At most the last `max_chars` characters before `point`, at a cost in what is returned."""
         point = self.clamp(point)
-        pieces = [self.lines[point.line][: point.column]]
+        pieces = [self.lines[point.line][max(point.column - max_chars, 0) : point.column]]
         n_chars, line = len(pieces[0]), point.line
         while n_chars < max_chars and line > 0:
             line -= 1
@@ -90,7 +90,7 @@ class Document:
     def text_after(self, point: Point, max_chars: int) -> str:
         """At most the first `max_chars` characters after `point`, at a cost in what is returned."""
         point = self.clamp(point)
-        pieces = [self.lines[point.line][point.column :]]
+        pieces = [self.lines[point.line][point.column : point.column + max(max_chars, 0)]]
         n_chars, line = len(pieces[0]), point.line
         while n_chars < max_chars and line < self.n_lines - 1:
             line += 1
