@@ -24,6 +24,10 @@ class CancelToken:
     def cancel(self) -> None:
         self._cancelled = True
 
+    def follow(self, other: "CancelToken") -> None:
+        """The other's deadline, on the same clock, takes the place of this one's."""
+        self._deadline_s = other._deadline_s
+
     @property
     def is_cancelled(self) -> bool:
         return self._cancelled or self.is_expired

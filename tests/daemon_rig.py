@@ -51,10 +51,12 @@ def make_job(
     session: int = 1,
     uri: str = "a",
     token: CancelToken | None = None,
+    text: str | None = None,
     answers: list[tuple[int, Completion]] | None = None,
 ) -> Job:
-    """A job for an empty document; its answers are noted with its number."""
-    ask = Ask(Document(uri, 1, "python", ""), Point(0, 0))
+    """A job at the end of a line that no other job's line begins with; its answers are noted with its number."""
+    line = f"<{number}>" if text is None else text
+    ask = Ask(Document(uri, 1, "python", line), Point(0, len(line)))
     noted = answers if answers is not None else []
     return Job(
         (session, uri),
@@ -97,7 +99,7 @@ class DaemonRig:
         return self.started.pop(0)
 
     def finish(self, job: Job, text: str) -> None:
-        self.scheduler.finish(job, offer(text))
+        self.service.finish(job, offer(text))
 
 
 @asynccontextmanager

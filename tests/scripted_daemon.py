@@ -22,6 +22,7 @@ class ScriptedDaemon:
         self.has_asked = asyncio.Event()
         self.folders: list[str] = []
         self.changed_files: list[str] = []
+        self.verdicts: list[tuple[str, str, str]] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.reply: Reply = insert("")
@@ -54,6 +55,12 @@ class ScriptedDaemon:
         self.has_asked.set()
         await self.gate.wait()
         return self.reply(held, point)
+
+    async def accepted(self, uri: str, text: str) -> None:
+        self.verdicts.append(("accepted", uri, text))
+
+    async def rejected(self, uri: str, text: str) -> None:
+        self.verdicts.append(("rejected", uri, text))
 
     async def status(self) -> Status | None:
         return None

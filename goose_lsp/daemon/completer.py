@@ -1,5 +1,6 @@
 """The seam between scheduling and the model: one ask in, one completion out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,6 +10,10 @@ from goose_lsp.text.document import Document
 
 if TYPE_CHECKING:
     from goose_lsp.index.live import LiveStore
+
+
+def _unheard(_text: str) -> None:
+    """Nobody wants to know how far it has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,10 @@ class Ask:
     trigger: Trigger = Trigger.AUTOMATIC
     store: "LiveStore | None" = None  # of the workspace the document is open in
     path: str = ""  # absolute; "": the document is no file
+    indent_unit: str = ""  # what the editor indents with; "": it has not said
+    is_look_ahead: bool = False  # the document is one that the user may come to have
+    # Called on the inference thread after each decode step with all the text from the cursor on so far.
+    on_text: Callable[[str], None] = _unheard
 
 
 class Completer(Protocol):

@@ -110,10 +110,13 @@ def _log_to_file(settings: Settings) -> None:
 class _Daemon:
     """Startup, main loop and shutdown, in that order."""
 
-    def __init__(self, settings: Settings, endpoint: Endpoint, load: Load) -> None:
+    def __init__(
+        self, settings: Settings, endpoint: Endpoint, load: Load, *, looks_ahead: bool = True
+    ) -> None:
         self._settings = settings
         self._endpoint = endpoint
         self._load = load
+        self._looks_ahead = looks_ahead
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -123,7 +126,7 @@ class _Daemon:
 
         def done(job: Job, completion: Completion) -> None:
             with suppress(RuntimeError):  # the loop has closed while the job was finishing
-                loop.call_soon_threadsafe(scheduler.finish, job, completion)
+                loop.call_soon_threadsafe(service.finish, job, completion)
 
         workspaces = Workspaces(self._settings.cache_dir, _make_workspace)
 
@@ -134,9 +137,17 @@ class _Daemon:
             return completer
 
         worker = Worker(load, done)
-        scheduler = Scheduler(worker.put)
+        scheduler = Scheduler(worker.put, loop.call_later)
         model = self._settings.engine.model
-        service = Service(worker, scheduler, model, end.set, loop.call_later, workspaces=workspaces)
+        service = Service(
+            worker,
+            scheduler,
+            model,
+            end.set,
+            loop.call_later,
+            workspaces=workspaces,
+            looks_ahead=self._looks_ahead,
+        )
         server = Server(service, os.getpid())
         worker.start()
         self._endpoint.socket_path.unlink(missing_ok=True)  # the lock is ours, so it is stale

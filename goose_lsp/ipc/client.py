@@ -10,6 +10,7 @@ from goose_lsp.errors import DaemonUnavailableError, GooseError, ProtocolError
 from goose_lsp.ipc.connection import Connection
 from goose_lsp.ipc.launcher import Launcher, Spawn
 from goose_lsp.ipc.messages import (
+    Accepted,
     AskStatus,
     Cancel,
     ChangeDocument,
@@ -19,6 +20,7 @@ from goose_lsp.ipc.messages import (
     FilesChanged,
     OpenDocument,
     OpenWorkspace,
+    Rejected,
     Status,
     Welcome,
 )
@@ -97,6 +99,16 @@ class DaemonClient:
         if was_sent and (connection := self._live_connection()) is not None:
             connection.send(CloseDocument(uri))
 
+    async def accepted(self, uri: str, text: str) -> None:
+        """The user has taken over what was offered; a daemon that does not know it needs no news of it."""
+        if (connection := self._live_connection()) is not None:
+            connection.send(Accepted(uri, text))
+
+    async def rejected(self, uri: str, text: str) -> None:
+        """The user does not want what was offered."""
+        if (connection := self._live_connection()) is not None:
+            connection.send(Rejected(uri, text))
+
     async def complete(  # noqa: PLR0913  the wishes are keywords
         self,
         uri: str,
@@ -109,6 +121,8 @@ class DaemonClient:
         policy: str = "",
         is_isolated: bool = False,
         wants_trace: bool = False,
+        tab_size: int = 0,
+        insert_spaces: bool = True,
     ) -> Completion:
         """Never raises for an unavailable daemon: the empty answer says why.
 
@@ -126,6 +140,8 @@ class DaemonClient:
             policy,
             is_isolated,
             wants_trace,
+            tab_size,
+            insert_spaces,
         )
         try:
             async with asyncio.timeout(deadline_ms / 1e3 if deadline_ms > 0 else None):

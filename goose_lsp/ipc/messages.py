@@ -103,6 +103,24 @@ class Complete:
     policy: str = ""  # "": the daemon's setting; "plain" decodes without drafts
     is_isolated: bool = False  # start from an empty cache and empty tables: for measuring
     wants_trace: bool = False  # also return who proposed each token
+    tab_size: int = 0  # blanks that the editor indents by; 0: it has not said
+    insert_spaces: bool = True  # false: it indents by tabs
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The user has taken over this text, the last that was offered there or the end of it."""
+
+    uri: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The user does not want this text, which was offered there."""
+
+    uri: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +187,8 @@ Message = (
     | CloseDocument
     | Resync
     | Complete
+    | Accepted
+    | Rejected
     | Cancel
     | CompleteReply
     | AskStatus

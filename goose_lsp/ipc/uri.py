@@ -3,6 +3,18 @@
 import os
 from urllib.parse import unquote_to_bytes, urlsplit
 
+_SELECTION = "#goose-lsp-selection-"
+
+
+def selection_of(uri: str, number: int) -> str:
+    """Names a passing copy of a document in which a menu entry is accepted."""
+    return f"{uri}{_SELECTION}{number}"
+
+
+def origin_of(uri: str) -> str:
+    """The document that this is a passing copy of, or the document itself."""
+    return uri.partition(_SELECTION)[0]
+
 
 def path_of(uri: str) -> str | None:
     """The path that a `file:` URI names, however much of it is escaped; None for any other URI."""

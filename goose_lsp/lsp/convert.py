@@ -21,6 +21,7 @@ class Encoding(StrEnum):
     UTF32 = "utf-32"
 
 
+ACCEPT_COMMAND, REJECT_COMMAND = "goose-lsp.accept", "goose-lsp.reject"
 _LAST_IN_THE_LIST = "\U0010ffff"
 _MAX_LABEL_CHARS = 80
 
@@ -95,14 +96,22 @@ def _to_edit(
 def to_inline_list(
     document: Document, completion: Completion, encoding: Encoding
 ) -> lsp.InlineCompletionList:
-    """At most one item. It always has a range: without one some editors use a later cursor."""
+    """At most one item. It always has a range: without one some editors use a later cursor.
+
+    Its command, which editors run once they have inserted it, tells us that it was accepted.
+    """
     if not completion.text:
         return lsp.InlineCompletionList(items=[])
     item = lsp.InlineCompletionItem(
         insert_text=completion.text,
         range=to_range(document, completion.start, completion.end, encoding),
+        command=_accept(document, completion),
     )
     return lsp.InlineCompletionList(items=[item])
+
+
+def _accept(document: Document, completion: Completion) -> lsp.Command:
+    return lsp.Command("Accepted", ACCEPT_COMMAND, arguments=[document.uri, completion.text])
 
 
 def to_completion_list(
@@ -129,6 +138,7 @@ def to_completion_list(
         insert_text_format=lsp.InsertTextFormat.PlainText,
         insert_text_mode=lsp.InsertTextMode.AsIs,
         text_edit=lsp.TextEdit(to_range(document, start, completion.end, encoding), new_text),
+        command=_accept(document, completion),
     )
     return lsp.CompletionList(is_incomplete=True, items=[item])
 

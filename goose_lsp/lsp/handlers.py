@@ -12,6 +12,8 @@ from pygls.lsp.server import LanguageServer
 
 from goose_lsp import __version__
 from goose_lsp.lsp.convert import (
+    ACCEPT_COMMAND,
+    REJECT_COMMAND,
     Encoding,
     choose_encoding,
     to_completion_list,
@@ -19,7 +21,7 @@ from goose_lsp.lsp.convert import (
     to_range,
 )
 from goose_lsp.lsp.options import ClientOptions, parse_options
-from goose_lsp.lsp.protocol import GooseProtocol, invalid_params
+from goose_lsp.lsp.protocol import GooseProtocol, InlineParams, invalid_params
 from goose_lsp.lsp.session import Answer, CursorRequest, Session
 from goose_lsp.lsp.stdio import exit_with_process
 from goose_lsp.request import Trigger
@@ -45,6 +47,8 @@ class GooseServer(LanguageServer):
         self.command("goose-lsp.why")(_why)
         self.command("goose-lsp.complete")(_complete)
         self.command("goose-lsp.status")(_status)
+        self.command(ACCEPT_COMMAND)(_accept)
+        self.command(REJECT_COMMAND)(_reject)
 
     def report_server_error(
         self, error: Exception, source: type[PyglsError] | type[JsonRpcException]
@@ -108,6 +112,7 @@ async def _inline_completion(
         server.session.options,
         trigger=Trigger.INVOKED if is_invoked else Trigger.AUTOMATIC,
         selected=params.context.selected_completion_info,
+        formatting=params.formatting_options if isinstance(params, InlineParams) else None,
     )
     answer = await server.session.complete(request)
     return to_inline_list(answer.document, answer.completion, server.session.encoding)
@@ -161,6 +166,23 @@ def _described(answer: Answer, encoding: Encoding) -> dict[str, Any]:
 async def _status(server: GooseServer, _arguments: list[Any]) -> dict[str, Any] | None:
     status = await server.session.daemon.status()
     return asdict(status) if status else None
+
+
+async def _accept(server: GooseServer, arguments: list[Any]) -> None:
+    """What every item carries as its command: the editor has inserted it."""
+    server.session.accept(*_parse_verdict(ACCEPT_COMMAND, arguments))
+
+
+async def _reject(server: GooseServer, arguments: list[Any]) -> None:
+    server.session.reject(*_parse_verdict(REJECT_COMMAND, arguments))
+
+
+def _parse_verdict(command: str, arguments: list[Any]) -> tuple[str, str]:
+    match arguments:
+        case [str(uri), str(text)]:
+            return uri, text
+        case _:
+            raise invalid_params(f"{command} takes a document's uri and the item's text")
 
 
 def _parse_complete(arguments: list[Any], defaults: ClientOptions) -> CursorRequest:

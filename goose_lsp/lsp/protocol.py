@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+class InlineParams(lsp.InlineCompletionParams):
+    """The request with what the document is indented with, which the specification does not know."""
+
+    formatting_options: lsp.FormattingOptions | None = None
+
+
 class GooseProtocol(LanguageServerProtocol):
     _server: "GooseServer"
 
@@ -71,7 +77,10 @@ class GooseProtocol(LanguageServerProtocol):
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         try:
-            return super().structure_message(data)
+            message = super().structure_message(data)
+            if isinstance(message, lsp.InlineCompletionRequest):
+                message.params = _with_formatting(message.params, data["params"])
+            return message
         except JsonRpcException as error:
             if "method" in data and "id" in data:
                 self._send_response(data["id"], error=error.to_response_error())
@@ -80,3 +89,17 @@ class GooseProtocol(LanguageServerProtocol):
 
 def invalid_params(message: str) -> JsonRpcInvalidParams:
     return JsonRpcInvalidParams(message=message)
+
+
+def _with_formatting(
+    params: lsp.InlineCompletionParams, raw: dict[str, Any]
+) -> lsp.InlineCompletionParams:
+    """With what Copilot's clients add to a request; anything else under that name says nothing."""
+    match raw.get("formattingOptions"):
+        case {"tabSize": int(size), "insertSpaces": bool(has_spaces)} if 0 < size < 2**31:
+            whole = InlineParams(
+                params.context, params.text_document, params.position, params.work_done_token
+            )
+            whole.formatting_options = lsp.FormattingOptions(size, has_spaces)
+            return whole
+    return params

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from lsprotocol import types as lsp
 
+from goose_lsp.ipc.uri import selection_of
 from goose_lsp.lsp.convert import Encoding, to_point
 from goose_lsp.request import Completion, Edit, Point, Reason
 from goose_lsp.text.document import Document
@@ -55,6 +56,6 @@ def select(
 def as_if_selected(document: Document, selection: Selection, number: int) -> Document:
     """A copy, under a uri of its own, with the entry accepted."""
     accepted = document.snapshot()
-    accepted.uri = f"{document.uri}#goose-lsp-selection-{number}"
+    accepted.uri = selection_of(document.uri, number)
     accepted.apply(Edit(selection.start, selection.end, selection.text))
     return accepted

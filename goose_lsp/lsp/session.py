@@ -49,7 +49,11 @@ class Daemon(Protocol):
         policy: str = "",
         is_isolated: bool = False,
         wants_trace: bool = False,
+        tab_size: int = 0,
+        insert_spaces: bool = True,
     ) -> Completion: ...
+    async def accepted(self, uri: str, text: str) -> None: ...
+    async def rejected(self, uri: str, text: str) -> None: ...
     async def status(self) -> Status | None: ...
     async def aclose(self) -> None: ...
 
@@ -64,6 +68,7 @@ class CursorRequest:
     trigger: Trigger = Trigger.AUTOMATIC
     deadline_ms: int = 0  # 0: none; it also covers starting a daemon
     selected: lsp.SelectedCompletionInfo | None = None
+    formatting: lsp.FormattingOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,14 @@ class Session:
         if self._documents.pop(uri, None) is not None:
             self._outbox.put(partial(self.daemon.close, uri))
 
+    def accept(self, uri: str, text: str) -> None:
+        """The editor has inserted an item's text."""
+        self._outbox.put(partial(self.daemon.accepted, uri, text))
+
+    def reject(self, uri: str, text: str) -> None:
+        """The user has turned an item down."""
+        self._outbox.put(partial(self.daemon.rejected, uri, text))
+
     async def complete(self, request: CursorRequest) -> Answer:
         """The answer, remembered as the last one; empty with a reason when there is nothing to offer."""
         document = self._documents.get(request.uri)
@@ -165,7 +178,7 @@ class Session:
     async def _ask_daemon(
         self, document: Document, point: Point, request: CursorRequest
     ) -> Completion:
-        version = document.version
+        version, formatting = document.version, request.formatting
         await self._outbox.drained()
         return await self.daemon.complete(
             document.uri,
@@ -177,6 +190,8 @@ class Session:
             policy=request.options.policy,
             is_isolated=request.options.is_isolated,
             wants_trace=request.options.wants_trace,
+            tab_size=formatting.tab_size if formatting else 0,
+            insert_spaces=formatting.insert_spaces if formatting else True,
         )
 
     async def _ask_selected(self, document: Document, request: CursorRequest) -> Completion:

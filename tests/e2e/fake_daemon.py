@@ -8,6 +8,7 @@ from threading import Event, Lock, Thread
 
 from goose_lsp.ipc.messages import (
     PROTOCOL_VERSION,
+    Accepted,
     AskStatus,
     Cancel,
     ChangeDocument,
@@ -35,6 +36,7 @@ class FakeDaemon:
         self.documents: dict[str, Document] = {}
         self.asked: list[Complete] = []
         self.cancelled: list[int] = []
+        self.accepted: list[Accepted] = []
         self.reply: Callable[[Document, Point], str] = lambda _document, _point: ""
         self.gate = Event()
         self.gate.set()
@@ -99,6 +101,8 @@ class FakeDaemon:
             case Cancel():
                 self.cancelled.append(message.request_id)
                 self.has_cancelled.set()
+            case Accepted():
+                self.accepted.append(message)
             case AskStatus():
                 self._send(connection, self._status(message))
             case _:

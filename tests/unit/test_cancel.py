@@ -33,6 +33,17 @@ def test_a_token_expires_at_its_deadline_and_not_before() -> None:
         token.check()
 
 
+def test_another_tokens_deadline_may_take_the_place_of_its_own() -> None:
+    now = 12.0
+    token = CancelToken(10.0, lambda: now)
+    token.follow(CancelToken(15.0, lambda: now))
+    assert not token.is_cancelled
+    now = 15.0
+    assert token.is_expired
+    token.follow(CancelToken())
+    assert not token.is_expired
+
+
 def test_cancelling_outranks_the_deadline_in_what_is_said() -> None:
     token = CancelToken(deadline_s=0.0, clock=lambda: 1.0)
     token.cancel()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from goose_lsp.daemon.service import Service
 from goose_lsp.daemon.worker import Worker
 from goose_lsp.errors import ProtocolError
 from goose_lsp.ipc.messages import (
+    Accepted,
     AskStatus,
     Cancel,
     ChangeDocument,
@@ -19,19 +21,21 @@ from goose_lsp.ipc.messages import (
     Hello,
     Message,
     OpenDocument,
+    Rejected,
     Resync,
     Shutdown,
     Status,
     encode,
 )
-from goose_lsp.request import Point, Reason
+from goose_lsp.ipc.uri import selection_of
+from goose_lsp.request import Completion, Point, Reason
 from tests.daemon_rig import no_model, offer
 
 
 class Rig:
     """A service with one client that has opened "a" with the text "ab"."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, looks_ahead: bool = False) -> None:
         self.now_s = 10.0
         self.started: list[Job] = []
         self.sent: list[Message] = []
@@ -46,6 +50,7 @@ class Rig:
             lambda: self.endings.append(True),
             lambda delay_s, call: self.timers.append((delay_s, call)),
             lambda: self.now_s,
+            looks_ahead=looks_ahead,
         )
         self.session = self.service.connect("test")
         self.receive(OpenDocument("a", 1, "python", "ab"))
@@ -203,7 +208,205 @@ def test_status_counts_requests_and_answers() -> None:
     assert isinstance(status, Status)
     assert (status.request_id, status.uptime_s, status.model_state) == (4, 60.0, "idle")
     assert (status.n_clients, status.n_documents) == (1, 1)
-    assert status.counters == {"requests": 3, "answered": {"ok": 1, "stale-version": 1}}
+    assert status.counters["requests"] == 3
+    assert status.counters["answered"] == {"ok": 1, "stale-version": 1}
+
+
+TYPED = "const a = "
+
+
+class TypingRig(Rig):
+    """A client that types into "const a = ", and a model that has always the same to say."""
+
+    def __init__(self, *, looks_ahead: bool = False) -> None:
+        super().__init__(looks_ahead=looks_ahead)
+        self.receive(OpenDocument("a", 1, "python", TYPED))
+        self.version, self.text, self.n_asked = 1, TYPED, 0
+
+    def become(self, text: str) -> None:
+        """The editor's text is now this one."""
+        edit = [0, 0, 0, len(self.text), text]
+        self.receive(ChangeDocument("a", self.version, self.version + 1, [edit]))
+        self.version, self.text = self.version + 1, text
+
+    def ask(self, **wishes: Any) -> list[Message]:
+        self.n_asked += 1
+        place = (self.version, 0, len(self.text))
+        return self.receive(Complete(self.n_asked, "a", *place, **wishes))
+
+    def finish(self, text: str = "fn(b);") -> None:
+        job = self.started.pop(0)
+        completion = Completion(text, job.ask.point, job.ask.point, Reason.OK)
+        self.service.finish(job, completion)
+
+    def answer(self) -> tuple[str, str]:
+        reply = self.replies()[-1]
+        return reply.text, reply.reason
+
+    def counters(self) -> dict[str, Any]:
+        (status,) = self.receive(AskStatus(999))
+        assert isinstance(status, Status)
+        return status.counters
+
+
+def test_typing_along_needs_the_model_once() -> None:
+    rig = TypingRig()
+    rig.ask()
+    rig.finish()
+    shown = []
+    for text in ("f", "fn", "fn(", "fn(b", "fn(b)", "fn(b);", "fn(", ""):
+        rig.become(TYPED + text)
+        rig.ask()
+        shown.append(rig.answer())
+    left = ["n(b);", "(b);", "b);", ");", ";", "", "b);", "fn(b);"]
+    assert shown == [(text, "ok" if text else "all-typed") for text in left]
+    assert rig.started == []
+    assert rig.replies()[-2].stats == {
+        "from_cache": True,
+        "is_look_ahead": False,
+        "n_typed": 3,
+        "total_ms": 0.0,
+    }
+    counters = rig.counters()
+    assert (counters["from_cache"], counters["typed_through"]) == (8, 7)
+
+
+@pytest.mark.parametrize(
+    "wish", [{"is_isolated": True}, {"wants_trace": True}, {"policy": "plain"}]
+)
+def test_a_request_with_wishes_of_its_own_neither_uses_nor_fills_what_is_kept(
+    wish: dict[str, Any],
+) -> None:
+    rig = TypingRig()
+    rig.ask(**wish)
+    rig.finish("g()")
+    rig.ask()
+    rig.finish()
+    rig.ask(**wish)
+    assert len(rig.started) == 1
+    rig.finish("g()")
+    rig.ask()
+    assert rig.answer() == ("fn(b);", "ok")
+
+
+def test_an_answer_without_work_comes_while_the_model_is_busy_and_supersedes_it() -> None:
+    rig = TypingRig()
+    rig.ask()
+    rig.finish()
+    rig.become("other")
+    rig.ask()
+    rig.become(TYPED + "fn")
+    first, second = rig.ask()
+    assert isinstance(first, CompleteReply)
+    assert isinstance(second, CompleteReply)
+    assert (first.reason, second.text) == (Reason.SUPERSEDED, "(b);")
+    assert rig.started[0].cancel.is_cancelled
+
+
+def test_work_that_was_given_up_is_kept_all_the_same() -> None:
+    rig = TypingRig()
+    rig.ask()
+    rig.become(TYPED + "q")
+    rig.ask()
+    rig.finish()
+    rig.become(TYPED + "f")
+    rig.ask()
+    assert rig.answer() == ("n(b);", "ok")
+
+
+def test_what_a_model_says_of_a_closed_document_is_not_kept() -> None:
+    rig = TypingRig()
+    rig.ask()
+    rig.receive(CloseDocument("a"))
+    rig.finish()
+    assert rig.session._suggestions == {}
+
+
+def test_work_under_way_serves_the_text_typed_on() -> None:
+    rig = TypingRig()
+    rig.ask()
+    rig.started[0].ask.on_text("fn")
+    rig.become(TYPED + "f")
+    rig.ask()
+    rig.finish()
+    reply = rig.replies()[-1]
+    assert (reply.request_id, reply.text, reply.version) == (2, "n(b);", 2)
+    assert reply.stats == {"is_adopted": True, "n_typed": 1}
+    assert rig.counters()["adopted"] == 1
+
+
+def test_what_was_accepted_is_not_offered_again_until_something_changes() -> None:
+    rig = TypingRig()
+    rig.ask()
+    rig.finish()
+    rig.receive(Accepted("a", "fn(b);"))
+    rig.become(TYPED + "fn(b);")
+    rig.ask()
+    rig.finish("fn(b);")
+    assert rig.answer() == ("", "just-accepted")
+    rig.become(TYPED + "fn(b); ")
+    rig.ask()
+    rig.finish("fn(b);")
+    assert rig.answer() == ("fn(b);", "ok")
+    assert rig.counters()["accepted"] == 1
+
+
+def test_what_was_rejected_is_asked_anew() -> None:
+    rig = TypingRig()
+    rig.ask()
+    rig.finish()
+    rig.receive(Rejected("a", "fn(b);"))
+    rig.receive(Rejected("unknown", "fn(b);"))
+    rig.ask()
+    assert len(rig.started) == 1
+    assert rig.counters()["rejected"] == 1
+
+
+def test_idle_time_brings_the_next_suggestion_which_is_there_once_this_one_is_accepted() -> None:
+    rig = TypingRig(looks_ahead=True)
+    rig.ask()
+    rig.finish()
+    rig.timers.pop()[1]()
+    assert rig.started[0].ask.document.text == TYPED + "fn(b);"
+    rig.finish("\ng();")
+    assert rig.replies()[-1].text == "fn(b);"
+    rig.receive(Accepted("a", "fn(b);"))
+    rig.become(TYPED + "fn(b);")
+    rig.ask()
+    assert rig.answer() == ("\ng();", "ok")
+    counters = rig.counters()
+    assert (counters["look_aheads"], counters["look_aheads_used"]) == (1, 1)
+
+
+def test_without_looking_ahead_idle_time_is_idle() -> None:
+    rig = TypingRig()
+    rig.ask()
+    rig.finish()
+    assert rig.timers == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "unit"),
+    [
+        ({}, ""),
+        ({"tab_size": 2}, "  "),
+        ({"tab_size": 2, "insert_spaces": False}, "\t"),
+        ({"tab_size": -1}, ""),
+        ({"tab_size": 1000}, ""),
+    ],
+)
+def test_what_the_editor_indents_with_reaches_the_model(wish: dict[str, Any], unit: str) -> None:
+    rig = TypingRig()
+    rig.ask(**wish)
+    assert rig.started[0].ask.indent_unit == unit
+
+
+def test_a_passing_copy_of_a_secret_file_is_secret_too() -> None:
+    rig = Rig()
+    uri = selection_of("file:///a/.env", 1)
+    rig.receive(OpenDocument(uri, 1, "", "KEY="))
+    rig.receive(Complete(1, uri, 1, 0, 4))
+    assert [reply.reason for reply in rig.replies()] == [Reason.IGNORED_FILE]
 
 
 def test_a_closed_document_is_unknown() -> None:

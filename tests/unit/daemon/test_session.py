@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from goose_lsp.daemon.completer import Ask
 from goose_lsp.daemon.session import Session
 from goose_lsp.errors import ProtocolError
 from goose_lsp.ipc.messages import ChangeDocument, CloseDocument, OpenDocument
+from goose_lsp.ipc.uri import selection_of
+from goose_lsp.request import Completion, Point, Reason
 
 
 def session_with(text: str) -> Session:
@@ -27,6 +30,35 @@ def test_edits_of_another_version_change_nothing(from_version: int) -> None:
     session = session_with("ab")
     assert not session.change(ChangeDocument("a", from_version, 3, [[0, 0, 0, 1, "x"]]))
     assert (session.documents["a"].text, session.documents["a"].version) == ("ab", 1)
+
+
+def test_a_passing_copy_shares_what_was_offered_in_its_origin() -> None:
+    session = session_with("ab")
+    copy = selection_of("a", 1)
+    session.open(OpenDocument(copy, 1, "python", "abc"))
+    assert session.suggestions(copy) is session.suggestions("a")
+    session.close(CloseDocument(copy))
+    assert session.suggestions(copy) is session.suggestions("a")
+
+
+def test_what_was_offered_goes_with_its_document() -> None:
+    session = session_with("ab")
+    before = session.suggestions("a")
+    session.close(CloseDocument("a"))
+    assert session.suggestions("a") is not before
+    before = session.suggestions("a")
+    session.open(OpenDocument("a", 2, "python", "ab"))
+    assert session.suggestions("a") is not before
+
+
+def test_an_edit_that_accepts_is_seen() -> None:
+    session = session_with("ab")
+    ask = Ask(session.documents["a"].snapshot(), Point(0, 2))
+    completion = Completion("cd", ask.point, ask.point, Reason.OK)
+    suggestions = session.suggestions("a")
+    suggestions.add(ask, suggestions.offer(ask.document, completion))
+    session.change(ChangeDocument("a", 1, 2, [[0, 2, 0, 2, "cd"]]))
+    assert suggestions.find(Ask(session.documents["a"], Point(0, 4))) is None
 
 
 def test_edits_of_an_unknown_document_are_refused() -> None:

@@ -50,7 +50,7 @@ def ask(client: DaemonClient, version: int = 1, **wishes: Any) -> asyncio.Task[C
 
 async def text_held(rig: DaemonRig, client: DaemonClient, version: int = 1) -> str:
     """What the daemon holds of "a" when a request for it comes."""
-    asking = ask(client, version)
+    asking = ask(client, version, policy="plain")  # never answered without work
     job = await rig.next_job()
     rig.finish(job, "honk")
     assert (await asking).text == "honk"
@@ -182,13 +182,27 @@ def test_a_daemon_that_does_not_answer_in_time_is_told_to_stop(
     async def act() -> None:
         async with served(tmp_path) as (rig, client):
             await text_held(rig, client)
-            asking = ask(client, deadline_ms=10)
+            asking = ask(client, deadline_ms=10, policy="plain")
             job = await rig.next_job()
             answer = await asking
             assert (answer.text, answer.reason) == ("", Reason.DEADLINE)
             await until(lambda: job.is_answered)
 
     monkeypatch.setattr(client_module, "_GRACE_S", 0.05)
+    run_async(act())
+
+
+def test_what_becomes_of_an_offer_reaches_the_daemon(tmp_path: Path) -> None:
+    async def act() -> None:
+        async with served(tmp_path) as (_rig, client):
+            await client.accepted("a", "lost: there is no connection yet")
+            await client.start()
+            await client.accepted("a", "x")
+            await client.rejected("a", "y")
+            status = await client.status()
+            assert status is not None
+            assert (status.counters["accepted"], status.counters["rejected"]) == (1, 1)
+
     run_async(act())
 
 

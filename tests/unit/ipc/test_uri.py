@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goose_lsp.ipc.uri import path_of
+from goose_lsp.ipc.uri import origin_of, path_of, selection_of
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,9 @@ def test_a_uri_names_a_path_or_nothing(uri: str, path: str | None) -> None:
 def test_any_file_name_comes_back_from_its_uri(name: bytes) -> None:
     path = Path("/w") / os.fsdecode(name)
     assert path_of(path.as_uri()) == str(path)
+
+
+def test_a_passing_copy_knows_its_origin() -> None:
+    for uri in ("file:///a.py", "vscode-notebook-cell:/a.ipynb#W0sZmlsZQ"):
+        assert selection_of(uri, 1) != selection_of(uri, 2)
+        assert origin_of(selection_of(uri, 1)) == origin_of(uri) == uri

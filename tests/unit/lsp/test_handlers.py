@@ -155,8 +155,46 @@ def test_an_item_is_plain_text_with_a_range() -> None:
         return await editor.ask("textDocument/inlineCompletion", inline(0, 16))
 
     at = {"line": 0, "character": 16}
-    item = {"insertText": "s[0]", "range": {"start": at, "end": at}}
+    command = {"title": "Accepted", "command": "goose-lsp.accept", "arguments": [URI, "s[0]"]}
+    item = {"insertText": "s[0]", "range": {"start": at, "end": at}, "command": command}
     assert run(scenario) == {"items": [item]}
+
+
+@pytest.mark.parametrize(("verb", "verdict"), [("accept", "accepted"), ("reject", "rejected")])
+def test_what_becomes_of_an_item_is_told_in_order_with_the_changes(verb: str, verdict: str) -> None:
+    async def scenario(editor: Editor, daemon: ScriptedDaemon) -> None:
+        editor.open("a")
+        params = {"command": f"goose-lsp.{verb}", "arguments": [URI, "s[0]"]}
+        assert await editor.ask("workspace/executeCommand", params) is None
+        await editor.ask("textDocument/inlineCompletion", inline(0, 1))
+        assert daemon.verdicts == [(verdict, URI, "s[0]")]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("formatting", "wanted"),
+    [
+        ({"tabSize": 2, "insertSpaces": True}, (2, True)),
+        ({"tabSize": 8, "insertSpaces": False}, (8, False)),
+        ({"tabSize": "2", "insertSpaces": True}, (0, True)),
+        ({"tabSize": -1, "insertSpaces": True}, (0, True)),
+        ({"tabSize": 2**31, "insertSpaces": True}, (0, True)),
+        ("tabs", (0, True)),
+        (None, (0, True)),
+    ],
+)
+def test_what_the_editor_indents_with_is_passed_on(
+    formatting: object, wanted: tuple[int, bool]
+) -> None:
+    async def scenario(editor: Editor, daemon: ScriptedDaemon) -> None:
+        editor.open("a")
+        params = {**inline(0, 1), "formattingOptions": formatting}
+        await editor.ask("textDocument/inlineCompletion", params)
+        asked = daemon.asked[0]
+        assert (asked["tab_size"], asked["insert_spaces"]) == wanted
+
+    run(scenario)
 
 
 def test_the_menu_offers_one_item_and_stays_incomplete() -> None:
@@ -239,6 +277,9 @@ def test_the_complete_command_passes_its_wishes_on_and_tells_all() -> None:
         complete({"line": 0, "character": 1, "policy": 7}),
         {"command": "goose-lsp.complete"},
         {"command": "goose-lsp.nothing"},
+        {"command": "goose-lsp.accept"},
+        {"command": "goose-lsp.accept", "arguments": [URI, 7]},
+        {"command": "goose-lsp.reject", "arguments": [URI, "text", "more"]},
     ],
 )
 def test_a_command_that_makes_no_sense_is_told_why(params: dict[str, Any]) -> None:
