@@ -24,6 +24,7 @@ from goose_lsp.engine.cost import LiveCost, PriceBook, best_threads, chunk_for
 from goose_lsp.engine.decode import DecodeLimits, Decoder
 from goose_lsp.engine.forward import Forward
 from goose_lsp.engine.load import LoadedModel, LoadOptions, load_model
+from goose_lsp.engine.opening import Opening
 from goose_lsp.engine.sample import Sampling
 from goose_lsp.engine.thread import Governor, choose_threads
 from goose_lsp.engine.verify import Target, new_target
@@ -69,9 +70,10 @@ class ModelCompleter:
         decoder = self._decoder(ask, policy_name, max_new_tokens, cancel)
         if isinstance(drafter := decoder.policy, Drafter):
             drafter.bridge(self.prompter.bridges(ask, prompt, drafter.store))
+        decoder.opening = Opening(prompt.held_back, lambda token: self.tokenizer.decode([token]))
         decoder.prefill(prompt.token_ids)
         ending = choose_ending(ask.document, ask.point, ask.trigger)
-        raw, trace, is_whole = self._decode(decoder, ending, prompt.held_back)
+        raw, trace, is_whole = self._decode(decoder, ending, prompt.held_back, ask.on_text)
         shown = self._polish(raw, ask, ending, is_whole=is_whole)
         stats = self._stats(decoder, policy_name, perf_counter() - started)
         if ask.wants_trace:
@@ -135,7 +137,11 @@ class ModelCompleter:
             self.target.forward.use_threads(self.governor.n_active)
 
     def _decode(
-        self, decoder: Decoder, ending: Ending, held_back: str
+        self,
+        decoder: Decoder,
+        ending: Ending,
+        held_back: str,
+        on_text: Callable[[str], None],
     ) -> tuple[str, list[tuple[int, Origin]], bool]:
         """The model's text from the cursor on, every committed token, and whether the text is whole.
 
@@ -148,8 +154,10 @@ class ModelCompleter:
             trace += step
             text = self.tokenizer.decode([token for token, _ in trace])
             agrees = text.startswith(held_back[: len(text)])
-            if not agrees or ending.end(text.removeprefix(held_back)) is not None:
+            raw = text.removeprefix(held_back)
+            if not agrees or ending.end(raw) is not None:
                 break
+            on_text(raw.rstrip(REPLACEMENT))
         else:
             is_whole = decoder.stats.n_tokens < decoder.limits.max_new_tokens
         # A character whose bytes are not all decoded yet ends in a replacement mark.
@@ -164,6 +172,7 @@ class ModelCompleter:
         how = Polishing(
             document.language,
             ending,
+            ask.indent_unit or None,
             control_spellings=self._control_spellings,
             is_whole=is_whole,
             gate=gate,

@@ -11,6 +11,7 @@ from goose_lsp.draft.bigrams import NO_TOKEN, AdjacencyTable
 from goose_lsp.draft.policy import Policy
 from goose_lsp.draft.tree import DraftTree, Origin, chain
 from goose_lsp.engine.forward import Scored
+from goose_lsp.engine.opening import Opening
 from goose_lsp.engine.sample import Sampling, draw_token
 from goose_lsp.engine.verify import Target
 
@@ -64,6 +65,7 @@ class Decoder:
     clock: Callable[[], float] = perf_counter
     stats: DecodeStats = field(default_factory=DecodeStats)
     sampling: Sampling | None = None  # None: greedy
+    opening: Opening | None = None  # what the text has to begin with, where it is greedy
 
     def prefill(self, prompt_ids: Sequence[int]) -> None:
         """Bring all but the prompt's last token into the cache; that one is the first tree's root.
@@ -90,7 +92,8 @@ class Decoder:
             started = self.clock()
             max_nodes = min(self.limits.max_nodes, self._room())
             # The bonus token comes on top of the accepted depth.
-            tree = self._checked(self.policy.draft(max_nodes, max_depth=n_left - 1))
+            max_depth = n_left - 1 if not self._must_open() else 0
+            tree = self._checked(self.policy.draft(max_nodes, max_depth))
             self.stats.draft_s += self.clock() - started
             acceptance = self._step(tree)
             committed = [
@@ -125,7 +128,10 @@ class Decoder:
 
     def _accept(self, tree: DraftTree, scored: Scored) -> Acceptance:
         if self.sampling is None:
-            return accept_greedy(tree, scored.choices)
+            choices = list(scored.choices)
+            if self.opening is not None and self._must_open():
+                choices[0] = self.opening.choose(scored.top_ids[0].tolist())
+            return accept_greedy(tree, choices)
         sampling, row_logits = self.sampling, scored.row_logits
         assert row_logits is not None, "sampling needs a target that shows its logits"
         # Of the token after the root: all before it are cached, the root is not.
@@ -133,6 +139,9 @@ class Decoder:
         return accept_sampled(
             tree, lambda node, depth: draw_token(row_logits(node), position + depth, sampling)
         )
+
+    def _must_open(self) -> bool:
+        return self.opening is not None and bool(self.opening.left) and self.sampling is None
 
     def _checked(self, tree: DraftTree) -> DraftTree:
         """The draft, or none where it cannot be verified: a broken source must not cost the answer."""

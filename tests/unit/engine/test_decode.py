@@ -6,9 +6,11 @@ import pytest
 from goose_lsp.cancel import CancelToken
 from goose_lsp.draft.accept import Acceptance
 from goose_lsp.draft.bigrams import AdjacencyTable
-from goose_lsp.draft.policy import PlainPolicy, Policy
+from goose_lsp.draft.drafter import Drafter
+from goose_lsp.draft.policy import Memory, PlainPolicy, Policy
 from goose_lsp.draft.tree import DraftTree, Origin, chain
 from goose_lsp.engine.decode import DecodeLimits, Decoder, DecodeStats
+from goose_lsp.engine.opening import Opening
 from goose_lsp.engine.sample import Sampling, draw_token
 from goose_lsp.errors import CancelledError
 from tests.tiny import tiny_target
@@ -215,3 +217,18 @@ def test_a_draft_that_cannot_be_verified_is_dropped_and_its_source_named(
     tokens = [token for step in decoder(Broken()).steps() for token, _ in step]
     assert tokens == plain_tokens()
     assert said in caplog.text
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_the_text_has_to_begin_with_is_the_same_with_drafts_as_without(seed: int) -> None:
+    """Tokens are their own text here: an even one has to come first."""
+
+    def decoded(policy: Policy) -> list[int]:
+        decoder = Decoder(tiny_target(seed), policy, DecodeLimits(8, 4, frozenset()), CancelToken())
+        decoder.opening = Opening("even", lambda token: "even" if token % 2 == 0 else "odd")
+        decoder.prefill([1, 2, 3, 1, 2])
+        return [token for step in decoder.steps() for token, _ in step]
+
+    drafter = Drafter(Memory(), frozenset())
+    assert decoded(drafter) == decoded(PlainPolicy())
+    assert decoded(PlainPolicy())[0] % 2 == 0
