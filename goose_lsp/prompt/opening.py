@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from goose_lsp.tokenizer import Tokenizer
 
-
 # Enough of a text to see how its end is cut.
 _NEAR_CHARS = 64
 
