@@ -157,7 +157,10 @@ class Workspace:
             self._scanner.reload()
 
     def _rebase(self, news: Published) -> None:
-        snapshot = self._shelf.read(news.generation)
+        # Another builder may have replaced that generation by a newer one.
+        found = self._shelf.read(news.generation)
+        newest = self._shelf.newest() if found is None else None
+        snapshot = newest[1] if newest else found
         if snapshot is None:
             log.warning("the index just built cannot be read; the older one stays")
             return

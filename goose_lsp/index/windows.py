@@ -140,7 +140,9 @@ def _keys(half: _Half, places: Tokens) -> Keys:
 def _best(hits: Sequence[Keys], values: npt.NDArray[np.float64]) -> list[tuple[int, float]]:
     """The windows for which the terms found in them add up to most: (key, score)."""
     n_terms = len(hits)
-    pairs = np.concatenate([keys * n_terms + i for i, keys in enumerate(hits)] or [np.zeros(0, np.int64)])
+    pairs = np.concatenate(
+        [keys * n_terms + i for i, keys in enumerate(hits)] or [np.zeros(0, np.int64)]
+    )
     if len(pairs) == 0:
         return []
     pairs, n_hits = np.unique(pairs, return_counts=True)
