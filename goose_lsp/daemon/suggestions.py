@@ -99,7 +99,9 @@ class Suggestions:
         """The user has taken this text over."""
         self._accepted = text
         for kept in self._kept:
-            kept.is_accepted |= bool(text) and kept.suggestion.text.endswith(text)
+            # A part may have been typed before; a menu's entry may have stood before it.
+            whole = kept.suggestion.text
+            kept.is_accepted |= bool(text) and (whole.endswith(text) or text.endswith(whole))
 
     def reject(self, text: str) -> None:
         """The user does not want this text: it is not offered again without a new request to the model."""

@@ -1,6 +1,7 @@
 """A real daemon whose model is a script: a document "wait" works until stopped, any other is answered.
 
-SCRIPTED_TEXT is the answer. Marks in the cache directory tell a test how far the work has come.
+SCRIPTED_TEXT is the answer; in a document that begins with "half" half of it is decoded until the mark "go"
+comes. Marks in the cache directory tell a test how far the work has come, and "calls" has a line for each.
 """
 
 import os
@@ -26,18 +27,26 @@ class ScriptedCompleter:
         marks.mkdir(parents=True, exist_ok=True)
 
     def complete(self, ask: Ask, cancel: CancelToken) -> Completion:
+        with (self._marks / "calls").open("a", encoding="utf-8") as calls:
+            calls.write("look-ahead\n" if ask.is_look_ahead else "asked\n")
+        text = os.environ.get("SCRIPTED_TEXT", "")
         if ask.document.text == "wait":
             self._work_until_stopped(cancel)
-        text = os.environ.get("SCRIPTED_TEXT", "")
+        if ask.document.text.startswith("half"):
+            ask.on_text(text[: len(text) // 2])
+            self._work_until_stopped(cancel, "go")
         return Completion(text, ask.point, ask.point, Reason.OK)
 
     def close(self) -> None:
         (self._marks / "closed").touch()
 
-    def _work_until_stopped(self, cancel: CancelToken) -> None:
+    def _work_until_stopped(self, cancel: CancelToken, mark: str = "") -> None:
+        """Or until the mark is there."""
         (self._marks / "working").touch()
         limit = monotonic() + _LIMIT_S
         while not cancel.is_cancelled and monotonic() < limit:
+            if mark and (self._marks / mark).exists():
+                return
             sleep(0.005)
         (self._marks / "stopped").touch()
         cancel.check()

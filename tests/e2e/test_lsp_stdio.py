@@ -39,6 +39,11 @@ def start(tmp_path: Path) -> Iterator[Callable[..., LspClient]]:
 Start = Callable[..., LspClient]
 
 
+def accepted(text: str) -> dict[str, Any]:
+    """The command that tells of an item's accept."""
+    return {"title": "Accepted", "command": "goose-lsp.accept", "arguments": [URI, text]}
+
+
 def always(text: str) -> Callable[..., str]:
     return lambda _document, _point: text
 
@@ -86,6 +91,7 @@ def test_columns_count_in_the_agreed_unit(
     assert item == {
         "insertText": "s[0]",
         "range": {"start": position(0, column), "end": position(0, column)},
+        "command": accepted("s[0]"),
     }
     assert daemon.asked[0].column == len(WIDE)
     assert client.inline(URI, 0, 6), "a column inside a character is a place too"
@@ -166,9 +172,15 @@ def test_a_selected_menu_entry_is_extended_or_nothing_is_shown(
     daemon.reply = lambda document, _point: '("hi")' if document.text == "console.log" else ""
     span = {"start": position(0, 7), "end": position(0, 8)}
     (item,) = client.inline(URI, 0, 8, selectedCompletionInfo={"range": span, "text": ".log"})
-    assert item == {"insertText": '.log("hi")', "range": span}
+    assert item == {
+        "insertText": '.log("hi")',
+        "range": span,
+        "command": accepted('.log("hi")'),
+    }
+    client.command(item["command"]["command"], *item["command"]["arguments"])
     other = {"range": span, "text": ".warn"}
     assert client.inline(URI, 0, 8, selectedCompletionInfo=other) == []
+    assert [(told.uri, told.text) for told in daemon.accepted] == [(URI, '.log("hi")')]
     assert client.leave() == 0
 
 

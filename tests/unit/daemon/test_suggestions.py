@@ -76,6 +76,12 @@ def test_the_end_of_a_suggestion_may_be_what_is_accepted() -> None:
     assert shown(suggestions, f"a = fn(b);{CURSOR}") is None
 
 
+def test_a_suggestion_may_be_accepted_with_the_menu_entry_before_it() -> None:
+    suggestions = suggestions_with(f"console.log{CURSOR}", '("hi")')
+    suggestions.accept('.log("hi")')
+    assert shown(suggestions, f'console.log("hi"){CURSOR}') is None
+
+
 def test_a_look_ahead_does_not_come_before_what_is_typed_through() -> None:
     suggestions = suggestions_with(f"a = {CURSOR}", "fn;")
     add(suggestions, ask(f"a = fn;{CURSOR}", is_look_ahead=True), "\nb")
