@@ -24,12 +24,12 @@ NO_SECRET = (
 
 @pytest.mark.parametrize("name", SECRET)
 def test_credentials_and_keys_are_secret(name: str) -> None:
-    assert is_secret_name(PurePosixPath("/work/app") / name)
+    assert is_secret_name(PurePosixPath("/srv/app") / name)
 
 
 @pytest.mark.parametrize("name", NO_SECRET)
 def test_what_people_write_and_show_is_not_secret(name: str) -> None:
-    assert not is_secret_name(PurePosixPath("/work/app") / name)
+    assert not is_secret_name(PurePosixPath("/srv/app") / name)
 
 
 DASHES, KEY = "-" * 5, "PRIVATE " + "KEY"
