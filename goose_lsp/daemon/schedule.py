@@ -86,7 +86,8 @@ class Scheduler:
 
     def supersede(self, key: tuple[int, str]) -> None:
         """A newer request of the document has been answered without work. A look-ahead goes on."""
-        self._supersede_pending(key)
+        if (older := self._pending.pop(key, None)) is not None:
+            older.stop(Reason.SUPERSEDED)
         if not self._is_looking_ahead:
             self._stop_running(key, Reason.SUPERSEDED)
 
@@ -146,7 +147,7 @@ class Scheduler:
         typed = typed_since(running.ask, running.progress.text, job.ask)
         if typed is None:
             return False
-        self._supersede_pending(job.key)
+        # Nothing of this document is pending: whatever did not agree would have stopped the work.
         for older in (running, self._adopter):
             if older is not None:
                 older.reply(older.empty(Reason.SUPERSEDED))
@@ -161,10 +162,6 @@ class Scheduler:
             adopter.reply(completion)
         else:  # the one that has waited longest
             self._pending = {adopter.key: adopter, **self._pending}
-
-    def _supersede_pending(self, key: tuple[int, str]) -> None:
-        if (older := self._pending.pop(key, None)) is not None:
-            older.stop(Reason.SUPERSEDED)
 
     def _stop_running(self, key: tuple[int, str], reason: Reason) -> None:
         """Stop the work for this document, if that is what is being done."""

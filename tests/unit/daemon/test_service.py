@@ -9,6 +9,7 @@ import pytest
 from goose_lsp.daemon.schedule import Job, Scheduler
 from goose_lsp.daemon.service import Service
 from goose_lsp.daemon.worker import Worker
+from goose_lsp.daemon.workspaces import Workspaces
 from goose_lsp.errors import ProtocolError
 from goose_lsp.ipc.messages import (
     Accepted,
@@ -399,6 +400,17 @@ def test_what_the_editor_indents_with_reaches_the_model(wish: dict[str, Any], un
     rig = TypingRig()
     rig.ask(**wish)
     assert rig.started[0].ask.indent_unit == unit
+
+
+def test_a_passing_copy_is_no_file_of_the_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(
+        Workspaces, "document_changed", lambda _, session, uri, text: told.append(uri)
+    )
+    rig = Rig()
+    rig.receive(OpenDocument(selection_of("a", 1), 1, "python", "abc"))
+    rig.receive(CloseDocument(selection_of("a", 1)))
+    assert told == ["a"]
 
 
 def test_a_passing_copy_of_a_secret_file_is_secret_too() -> None:

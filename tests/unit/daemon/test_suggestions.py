@@ -190,7 +190,8 @@ class Typist(RuleBasedStateMachine):
 
     def ask(self) -> None:
         """The editor asks after each key; without a kept text the model is called, once."""
-        now, cursor = at_cursor(self.before + CURSOR + self.after)
+        # Where indentation means something no line moves to the margin with what was offered in it.
+        now, cursor = at_cursor(self.before + CURSOR + self.after, "python")
         found = self.suggestions.find(Ask(now, cursor))
         expected = self.expected()
         if found is None:

@@ -120,6 +120,16 @@ def test_a_replaced_closer_that_was_typed_over_is_not_missed() -> None:
     check(f"f({CURSOR})\n", "x) + y", f"f(x){CURSOR}\n", "f(x) + y\n")
 
 
+def test_what_an_unchanged_line_has_replaced_stays_replaced() -> None:
+    document, cursor = at_cursor(f"f({CURSOR})\n")
+    end = Point(0, cursor.column + 1)
+    suggestion = Suggestion.of(document, cursor, Completion("x, [", cursor, end, Reason.OK))
+    assert suggestion is not None
+    remainder = suggestion.remainder(*at_cursor(f"f(x{CURSOR})\n"))
+    assert remainder is not None
+    assert (remainder.text, remainder.n_replaced) == (", [", 1)
+
+
 def test_lines_are_typed_with_the_editors_own_line_end() -> None:
     text = "a:\n    b\n    c"
     check(f"if {CURSOR}\r\nx\r\n", text, f"if a:\r\n    {CURSOR}\r\nx\r\n", f"if {text}\nx\n")
