@@ -7,8 +7,12 @@ or holds a token that spans one. Offsets count characters; a cut at offset c is 
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
+# Short texts that end, and that begin, at a cut, of every kind of character that pre-tokenizers tell apart: whether a
+# tokenizer keeps what is said above is seen from all pairs of them.
+ENDS = tuple(map("".join, product(["", "a", "1", " ", ".", "'"], ["a", "s", "1"])))
+BEGINNINGS = tuple(map("".join, product(" \t\n", *[["", "a", "1", " ", "\n", "."]] * 2)))
 _CUT = re.compile("[A-Za-z0-9][ \t\n]")
 _WINDOW = 128  # characters; most lines of code have a cut in so many
 

@@ -1,10 +1,11 @@
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import AddedToken, pre_tokenizers
+from tokenizers import AddedToken, Regex, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 from tokenizers.decoders import ByteLevel as ByteLevelDecoder
 from tokenizers.models import BPE
@@ -12,7 +13,12 @@ from tokenizers.models import BPE
 from goose_lsp.errors import ModelLoadError
 from goose_lsp.tokenizer import REPLACEMENT, Tokenizer
 from tests.tiny import byte_tokenizer
-from tests.vocabularies import sentencepiece_tokenizer
+from tests.vocabularies import (
+    PRE_TOKENIZERS,
+    joining_tokenizer,
+    sentencepiece_tokenizer,
+    trained_tokenizer,
+)
 
 BYTES = byte_tokenizer()
 END = 256
@@ -124,3 +130,84 @@ def test_a_broken_tokenizer_file_is_refused_by_name(tmp_path: Path, body: str) -
 def test_a_missing_tokenizer_file_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ModelLoadError, match=r"absent\.json is not a tokenizer"):
         Tokenizer.from_file(tmp_path / "absent.json")
+
+
+PIECES = [
+    "a",
+    "if",
+    " ",
+    "  ",
+    "\n",
+    "\n\n",
+    "\t",
+    "1",
+    "23",
+    "'s",
+    "'",
+    ".",
+    ");",
+    "é",
+    "\u00a0",
+    "日本",
+    "\ud800",
+    "_",
+]
+CODE = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
+
+
+def tokenizer_named(name: str) -> Tokenizer:
+    made = {"joining": joining_tokenizer, "sentencepiece": sentencepiece_tokenizer}
+    return made[name]() if name in made else trained_tokenizer(name)
+
+
+@pytest.mark.parametrize("name", [*PRE_TOKENIZERS, "joining", "sentencepiece"])
+@given(before=CODE, end=st.sampled_from("aZ19"), blank=st.sampled_from(" \t\n"), after=CODE)
+def test_what_stands_on_either_side_of_a_cut_has_its_own_tokens(
+    name: str, before: str, end: str, blank: str, after: str
+) -> None:
+    tokenizer = tokenizer_named(name)
+    assert tokenizer.is_local
+    parts = tokenizer.encode(before + end), tokenizer.encode_inner(blank + after)
+    assert tokenizer.encode(before + end + blank + after) == [*parts[0], *parts[1]]
+
+
+@pytest.mark.parametrize("name", [*PRE_TOKENIZERS, "none", "sentencepiece"])
+@given(texts=st.lists(CODE, max_size=4))
+def test_a_batch_is_encoded_as_its_texts_are(name: str, texts: list[str]) -> None:
+    tokenizer = tokenizer_named(name)
+    with patch("goose_lsp.tokenizer._PART_CHARS", 5):
+        found = tokenizer.encode_batch(texts)
+    assert [ids.tolist() for ids in found] == [tokenizer.encode(text) for text in texts]
+
+
+def backend_with(pre_tokenizer: pre_tokenizers.PreTokenizer | None, **options: bool) -> Backend:
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    backend = Backend(
+        BPE(vocab={token: i for i, token in enumerate(alphabet)}, merges=[], **options)
+    )
+    backend.pre_tokenizer = pre_tokenizer
+    return backend
+
+
+def test_a_token_that_goes_on_behind_a_word_makes_a_vocabulary_one_that_cannot_be_cut() -> None:
+    assert not trained_tokenizer("none").is_local
+    backend = backend_with(pre_tokenizers.ByteLevel(add_prefix_space=False))
+    backend.add_tokens(["if ("])
+    assert not Tokenizer(backend, []).is_local
+
+
+def test_an_added_token_that_takes_the_blanks_behind_it_forbids_cutting() -> None:
+    backend = backend_with(pre_tokenizers.ByteLevel(add_prefix_space=False))
+    backend.add_tokens([AddedToken("mask", rstrip=True)])
+    assert not Tokenizer(backend, []).is_local
+
+
+def test_a_pre_tokenizer_that_counts_from_the_start_forbids_cutting() -> None:
+    assert not Tokenizer(
+        backend_with(pre_tokenizers.Split(Regex(r"[\s\S]{1,3}"), "isolated")), []
+    ).is_local
+
+
+def test_pieces_with_tokens_of_their_own_must_be_split_at_a_cut() -> None:
+    assert Tokenizer(backend_with(None), []).is_local
+    assert not Tokenizer(backend_with(None, ignore_merges=True), []).is_local

@@ -8,7 +8,13 @@ from goose_lsp.engine import gguf_file
 from goose_lsp.index.retokenise import Retokeniser
 from goose_lsp.tokenizer import Tokenizer
 from tests.fakes import embedded_model
-from tests.vocabularies import joining_tokenizer, marked_tokenizer, sentencepiece_tokenizer
+from tests.vocabularies import (
+    PRE_TOKENIZERS,
+    joining_tokenizer,
+    marked_tokenizer,
+    sentencepiece_tokenizer,
+    trained_tokenizer,
+)
 
 LINES = st.lists(
     st.sampled_from([
@@ -38,6 +44,30 @@ def test_after_an_edit_the_tokens_are_those_of_the_whole_text(
 ) -> None:
     for tokenizer in (marked_tokenizer([]), joining_tokenizer()):
         check(tokenizer, old, start, end, put)
+
+
+@pytest.mark.parametrize("pre", [*PRE_TOKENIZERS, "none"])
+@given(old=TEXT, start=PLACES, end=PLACES, put=TEXT)
+def test_so_they_are_however_words_are_split_and_merged(
+    pre: str, old: str, start: int, end: int, put: str
+) -> None:
+    check(trained_tokenizer(pre), old, start, end, put)
+
+
+def test_a_vocabulary_with_tokens_across_words_is_asked_for_the_whole_text() -> None:
+    # `def ` is one token where a name follows, `def` and a blank are two here.
+    tokenizer = trained_tokenizer("none")
+    old = "x\nd ef f"
+    check(tokenizer, old, 3, 4, "")
+    check(tokenizer, "#f n", 0, 1, "de")
+
+
+@pytest.mark.parametrize("put", ["\ud83d", "é", "日", "\U0001f600"])
+def test_halves_of_characters_keep_the_places_of_tokens_right(put: str) -> None:
+    old = "a \ud83d b 日本 c é d\nword after\n"
+    for place in range(len(old)):
+        check(joining_tokenizer(), old, place, place, put)
+        check(joining_tokenizer(), old, place, place + 1, put)
 
 
 @given(ASCII, PLACES, PLACES, ASCII)
