@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,10 @@ Spelling = npt.NDArray[np.int32]
 _IDENTIFIER = re.compile(r"[^\W\d]\w{2,63}")
 # At this distance in lines an identifier weighs half.
 _HALF_WEIGHT_LINES = 8
-# Vocabularies join a word with one character before it: a blank for most, a dot or bracket for some.
-_LEADS = (" ", ".", "(", "_", "\t", '"')
+# Vocabularies join a word with the blank before it, and some with these; one that does so for none of the frequent
+# words does it for none that matter.
+_LEADS = (".", "(", "_", "\t", '"')
+_FREQUENT_WORDS = ("name", "get", "value", "test")
 _MAX_KEPT = 4096
 # Of the common languages together; in a small workspace their frequency does not give them away.
 _KEYWORDS = frozenset({
@@ -34,12 +37,12 @@ _KEYWORDS = frozenset({
 })  # fmt: skip
 
 
-def weigh_identifiers(lines: Sequence[str]) -> dict[str, float]:
-    """Each identifier of the lines, keywords left out; the last occurrence, nearest to the end, gives the weight."""
+def weigh_identifiers(above: Sequence[str], below: Sequence[str]) -> dict[str, float]:
+    """Every identifier around a line, keywords left out, with the weight of its nearest place; heaviest first."""
     weights: dict[str, float] = {}
-    for distance, line in enumerate(reversed(lines)):
+    for distance, lines in enumerate(zip_longest(reversed(above), below, fillvalue="")):
         weight = _HALF_WEIGHT_LINES / (_HALF_WEIGHT_LINES + distance)
-        for name in _IDENTIFIER.findall(line):
+        for name in _IDENTIFIER.findall("\n".join(lines)):
             if name not in _KEYWORDS:
                 weights.setdefault(name, weight)
     return weights
@@ -49,15 +52,20 @@ class Speller:
     """How a name may stand in a text of tokens. Used by one thread; the latest few thousand names are kept."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._encode = tokenizer.encode
+        self._encode = tokenizer.encode_inner
+        joining = (lead for lead in _LEADS if any(self._joined(lead, w) for w in _FREQUENT_WORDS))
+        self._leads = (" ", *joining)
         self.spellings = lru_cache(_MAX_KEPT)(self._spellings)
 
     def _spellings(self, name: str) -> tuple[Spelling, ...]:
         """Token ids that end with the name, none of them the end of another: no place is found twice."""
-        bare = self._encode(name)
-        spellings = [bare]
-        for lead in _LEADS:
-            token_ids = self._encode(lead + name)
-            if token_ids[-len(bare) :] != bare:
-                spellings.append(token_ids)
-        return tuple(np.array(ids[-ORDER_DEPTH:], np.int32) for ids in spellings)
+        joined = [self._joined(lead, name) for lead in self._leads]
+        return tuple(
+            np.array(token_ids[-ORDER_DEPTH:], np.int32)
+            for token_ids in [self._encode(name), *filter(None, joined)]
+        )
+
+    def _joined(self, lead: str, name: str) -> list[int] | None:
+        """The tokens of both, None where they are the name's own behind others."""
+        bare, token_ids = self._encode(name), self._encode(lead + name)
+        return None if token_ids[-len(bare) :] == bare else token_ids

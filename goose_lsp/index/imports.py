@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from posixpath import dirname, join, normpath, splitext
 
+_MENTIONS = re.compile(r"\b(?:import|from|require|include|use|mod)\b")
 # Python: from .package import name, other
 _PYTHON_FROM = re.compile(r"\s*from\s+(\.*)([\w.]*)\s+import\s+\(?\s*([\w, ]*)")
 # Python, Java, Kotlin, Scala: import package.module
@@ -39,7 +40,7 @@ def find_imports(lines: Sequence[str], path: str) -> Imports:
     """What the lines of the file at `path` import; names that lead to no file do no harm."""
     whole, ends = set[str](), set[str]()
     for line in lines:
-        if len(line) <= _MAX_LINE_CHARS:
+        if len(line) <= _MAX_LINE_CHARS and _MENTIONS.search(line):
             _add_relative(line, dirname(path), whole)
             _add_named(line, ends)
     return Imports(frozenset(whole), frozenset(ends))

@@ -55,14 +55,14 @@ def _gain(window: Window, viewpoint: Viewpoint, line_of: Callable[[Window], int]
 
 
 def _nearness(path: str, other: str) -> float:
-    """The share of their folders that two files have in common, 1 in the same folder."""
+    """1 in the same folder, less with every step from folder to folder."""
     folders, others = path.split("/")[:-1], other.split("/")[:-1]
     n_common = 0
     for one, two in zip(folders, others, strict=False):
         if one != two:
             break
         n_common += 1
-    return (1 + n_common) / (1 + max(len(folders), len(others)))
+    return 1 / (1 + len(folders) + len(others) - 2 * n_common)
 
 
 def _widened(window: Window) -> Window:

@@ -1,11 +1,11 @@
 """The few snippets of other files most useful at a cursor, read from the store's own tokens.
 
-What is found depends on the lines above a block of lines, neither on the line being typed nor on what else changes
-in the current file: a changed snippet costs the prompt a whole prefill.
+An answer is kept while the user types on below the line it was asked for: a changed snippet costs the prompt a whole
+prefill. The line being typed never has a say.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -22,15 +22,17 @@ from goose_lsp.text.document import Document
 from goose_lsp.tokenizer import Tokenizer
 
 MAX_SNIPPETS = 3
-# Cursors in lines of one block get the same snippets.
-BLOCK_LINES = 8
-# Lines above the block whose names are looked for, nearest first.
-_CONTEXT_LINES = 32
-_MAX_TERMS = 32
+# The line that is asked for and those below it get the same snippets, so many in all.
+HELD_LINES = 8
+# Lines whose names are looked for, nearest first: above the line asked for, and below.
+_LINES_ABOVE, _LINES_BELOW = 32, 8
+_MAX_TERMS = 16
 # Lines read for imports, and lines on either side of the cursor that a snippet must not repeat.
 _IMPORT_LINES = 200
 _SHOWN_LINES = 200
 _MAX_RECENT = 16
+# Tokens that a path and a line or two cost.
+_MIN_BUDGET = 32
 # Documents whose latest snippets are kept.
 _MAX_KEPT = 16
 
@@ -39,7 +41,8 @@ class _Question(NamedTuple):
     """What an answer depends on. Of the store only its size: an answer's sources tell whether it still holds."""
 
     path: str
-    lines: tuple[str, ...]  # above the block
+    line: int  # the one asked for, the first of those that get the answer
+    above: tuple[str, ...]
     recent: tuple[Place, ...]
     budget_tokens: int
     n_base: int  # tokens
@@ -58,8 +61,6 @@ class Retriever:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._speller = Speller(tokenizer)
-        n_line_ends = [tokenizer.decode([token]).count("\n") for token in range(tokenizer.n_vocab)]
-        self._n_line_ends = np.array(n_line_ends, np.int64)
         self._answers: dict[str, _Answer] = {}  # by document, the least lately asked first
 
     def snippets(
@@ -74,40 +75,38 @@ class Retriever:
         """At most MAX_SNIPPETS of files other than `path`, best first, `budget_tokens` with their paths in all.
 
         `path` names the document as the store does. `recent` are places edited lately, newest first. The answer stays
-        until the cursor leaves its block of BLOCK_LINES lines, what stands above the block changes, or the rest of
-        the workspace does.
+        until the cursor leaves the HELD_LINES lines, what stands above them changes, or the rest of the workspace
+        does.
         """
         cursor = document.clamp(cursor)
         start, stop = store.span(path)
         question = _Question(
             path,
-            tuple(_lines(document, _block(cursor) - _CONTEXT_LINES, _block(cursor))),
+            cursor.line,
+            _above(document, cursor.line),
             tuple(place for place in recent if place[0] != path)[:_MAX_RECENT],
             budget_tokens,
             len(store.view.base.segment.tokens),
             len(store.view.delta.segment.tokens) - (stop - start),
         )
         answer = self._answers.pop(document.uri, None)
-        if answer is None or answer.question != question or not _holds(answer, store):
-            answer = self._answer(question, store, document, cursor)
+        if answer is None or not (_answers(answer, question, document) and _holds(answer, store)):
+            answer = self._answer(question, store, document)
         self._answers[document.uri] = answer
         if len(self._answers) > _MAX_KEPT:
             del self._answers[next(iter(self._answers))]
         return answer.snippets
 
-    def _answer(
-        self, question: _Question, store: NamedStore, document: Document, cursor: Point
-    ) -> _Answer:
-        names = islice(weigh_identifiers(question.lines).items(), _MAX_TERMS)
+    def _answer(self, question: _Question, store: NamedStore, document: Document) -> _Answer:
+        line = question.line
+        below = _lines(document, line + 1, line + 1 + _LINES_BELOW)
+        names = islice(weigh_identifiers(question.above, below).items(), _MAX_TERMS)
         terms = [Term(self._speller.spellings(name), weight) for name, weight in names]
-        imports = find_imports(
-            _lines(document, 0, min(_block(cursor), _IMPORT_LINES)), question.path
-        )
+        imports = find_imports(_lines(document, 0, min(line, _IMPORT_LINES)), question.path)
         viewpoint = Viewpoint(question.path, imports, question.recent)
-        windows = rank(
-            find_windows(store, terms, question.path), viewpoint, self._line_counter(store)
-        )
-        return self._read(question, store, windows, _lines_around(document, cursor))
+        windows = find_windows(store, terms, question.path)
+        ranked = rank(windows, viewpoint, self._line_counter(store))
+        return self._read(question, store, ranked, _lines_around(document, line))
 
     def _read(
         self, question: _Question, store: NamedStore, windows: Sequence[Window], known: set[str]
@@ -125,7 +124,7 @@ class Retriever:
                 sources.append((window, tokens.copy()))
                 known.update(line.strip() for line in lines)
                 budget -= n_tokens
-            if len(snippets) == MAX_SNIPPETS:
+            if len(snippets) == MAX_SNIPPETS or budget < _MIN_BUDGET:
                 break
         return _Answer(question, tuple(snippets), tuple(sources))
 
@@ -135,6 +134,12 @@ class Retriever:
             is_from_start=window.start == window.file_start,
             is_to_end=window.stop == window.file_stop,
         )
+
+    @cached_property
+    def _n_line_ends(self) -> Tokens:
+        """Of every token. Takes about 0.1 s, once."""
+        texts = (self._tokenizer.decode([token]) for token in range(self._tokenizer.n_vocab))
+        return np.array([text.count("\n") for text in texts], np.int32)
 
     def _n_tokens(self, text: str) -> int:
         return len(self._tokenizer.encode(text))
@@ -155,6 +160,14 @@ class Retriever:
         return line_of
 
 
+def _answers(answer: _Answer, question: _Question, document: Document) -> bool:
+    """Whether it was given to this question, asked a few lines further up."""
+    line = answer.question.line
+    if not line <= question.line < line + HELD_LINES:
+        return False
+    return answer.question == question._replace(line=line, above=_above(document, line))
+
+
 def _holds(answer: _Answer, store: NamedStore) -> bool:
     """Whether everything shown still stands where it did, in files that live."""
     return all(_stands(window, tokens, store) for window, tokens in answer.sources)
@@ -173,17 +186,16 @@ def _tokens(store: NamedStore, window: Window) -> Tokens:
     return store.half(window.is_delta).segment.tokens[window.start : window.stop]
 
 
-def _block(cursor: Point) -> int:
-    """The first line of the cursor's block."""
-    return cursor.line - cursor.line % BLOCK_LINES
+def _above(document: Document, line: int) -> tuple[str, ...]:
+    return tuple(_lines(document, line - _LINES_ABOVE, line))
 
 
 def _lines(document: Document, first: int, end: int) -> list[str]:
     return [document.line_text(i) for i in range(max(first, 0), min(end, document.n_lines))]
 
 
-def _lines_around(document: Document, cursor: Point) -> set[str]:
+def _lines_around(document: Document, line: int) -> set[str]:
     """What the prompt shows anyway; the line being typed is not asked."""
-    above = _lines(document, cursor.line - _SHOWN_LINES, cursor.line)
-    below = _lines(document, cursor.line + 1, cursor.line + _SHOWN_LINES)
-    return {line.strip() for line in above + below}
+    above = _lines(document, line - _SHOWN_LINES, line)
+    below = _lines(document, line + 1, line + _SHOWN_LINES)
+    return {text.strip() for text in above + below}

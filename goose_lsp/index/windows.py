@@ -13,13 +13,13 @@ from goose_lsp.draft.segment import find_range
 from goose_lsp.draft.store import DEAD, Library, StoreView
 from goose_lsp.index.identifiers import Spelling
 
-# A window is two buckets, about 20 lines of code; the next window begins one bucket later.
-BUCKET_TOKENS = 96
+# A window is two buckets, about 12 lines of code; the next window begins one bucket later.
+BUCKET_TOKENS = 64
 WINDOW_TOKENS = 2 * BUCKET_TOKENS
-MAX_WINDOWS = 128
+MAX_WINDOWS = 32
 # Places read of one name, spread evenly over all there are.
 _MAX_PLACES = 256
-_MAX_DELTA_PLACES = 4096
+_MAX_DELTA_PLACES = 1024
 # A second occurrence in a window adds less than the first.
 _SATURATION = 1.2
 # A name that stands in every window or more often tells nothing.
@@ -27,6 +27,7 @@ _MIN_IDF = float(np.log(2))
 
 Tokens = npt.NDArray[np.int32]
 Keys = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]  # [terms]
 
 
 class NamedStore(NamedTuple):
@@ -73,11 +74,12 @@ class Window(NamedTuple):
     score: float
 
 
-class _Half(NamedTuple):
-    library: Library
-    n_before: int  # buckets of the other half, where that comes first
-    # Each file's first bucket. A file of n tokens has at most n // BUCKET_TOKENS + 1, so no two files share one.
-    buckets: Keys  # [F + 1]
+class _Places(NamedTuple):
+    """Where terms stand in one half of a store, evenly thinned out where one stands often."""
+
+    positions: Tokens  # [P]
+    term_idx: Keys  # [P]
+    frequency: Keys  # [terms]: how often each stands there
 
 
 def find_windows(store: NamedStore, terms: Sequence[Term], current: str) -> list[Window]:
@@ -86,80 +88,86 @@ def find_windows(store: NamedStore, terms: Sequence[Term], current: str) -> list
     They may overlap. The current file does not even count as part of the workspace: nothing that the user types there
     changes what is found elsewhere.
     """
-    view, hidden = store.view, store.span(current)
-    halves = _halves(view)
-    n_tokens = len(view.base.segment.tokens) + len(view.delta.segment.tokens)
-    n_windows = (n_tokens - (hidden[1] - hidden[0])) / WINDOW_TOKENS
-    hits, values = [], []
-    for term in terms:
-        base, n_base = _places(view.base, term.spellings, (0, 0), _MAX_PLACES)
-        delta, n_delta = _places(view.delta, term.spellings, hidden, _MAX_DELTA_PLACES)
-        idf = float(np.log1p(n_windows / max(n_base + n_delta, 1)))
-        if idf >= _MIN_IDF:
-            delta = delta[:: max(len(delta) // _MAX_PLACES, 1)]
-            hits.append(np.concatenate([_keys(halves[0], base), _keys(halves[1], delta)]))
-            values.append(idf * term.weight)
-    best = [_window(store, halves, *found) for found in _best(hits, np.array(values))]
+    (base, delta, _), hidden = store.view, store.span(current)
+    in_base = _places(base, terms, _MAX_PLACES)
+    in_delta = _without(_places(delta, terms, _MAX_DELTA_PLACES), *hidden)
+    n_tokens = len(base.segment.tokens) + len(delta.segment.tokens) - (hidden[1] - hidden[0])
+    frequency = np.maximum(in_base.frequency + in_delta.frequency, 1)
+    idf = np.log1p(n_tokens / WINDOW_TOKENS / frequency)
+    values = np.where(idf >= _MIN_IDF, idf * [term.weight for term in terms], 0.0)
+    buckets = _first_buckets(base), _first_buckets(delta)
+    pairs = [_pairs(base, in_base, buckets[0], values), _pairs(delta, in_delta, buckets[1], values)]
+    pairs[1] += buckets[0][-1] * len(terms)
+    best = [_window(store, buckets, *found) for found in _best(np.concatenate(pairs), values)]
     newer = store.delta_files()
     return [w for w in best if w.path != current and (w.is_delta or w.path not in newer)]
 
 
-def _halves(view: StoreView) -> tuple[_Half, _Half]:
-    base, delta = (
-        half.starts // BUCKET_TOKENS + np.arange(len(half.starts), dtype=np.int64)
-        for half in (view.base, view.delta)
+def _places(library: Library, terms: Sequence[Term], max_places: int) -> _Places:
+    found, frequency = [np.zeros(0, np.int32)], np.zeros(len(terms), np.int64)
+    of_term = [0]
+    for i, term in enumerate(terms):
+        for spelling in term.spellings if len(library.segment.order) else ():
+            low, high = find_range(library.segment, spelling, len(spelling))
+            found.append(library.segment.order[low : high : (high - low) // max_places + 1])
+            of_term.append(i)
+            frequency[i] += high - low
+    term_idx = np.repeat(np.array(of_term, np.int64), [len(places) for places in found])
+    return _Places(np.concatenate(found), term_idx, frequency)
+
+
+def _without(places: _Places, start: int, stop: int) -> _Places:
+    is_shown = (places.positions < start) | (places.positions >= stop)
+    n_hidden = np.bincount(places.term_idx[~is_shown], minlength=len(places.frequency))
+    return _Places(
+        places.positions[is_shown], places.term_idx[is_shown], places.frequency - n_hidden
     )
-    return _Half(view.base, 0, base), _Half(view.delta, int(base[-1]), delta)
 
 
-def _places(
-    library: Library, spellings: Sequence[Spelling], hidden: tuple[int, int], max_places: int
-) -> tuple[Tokens, int]:
-    """Where a name stands, evenly thinned out, and how often it does; tokens[hidden[0] : hidden[1]] left out."""
-    found, n = [np.zeros(0, np.int32)], 0
-    for spelling in spellings:
-        low, high = find_range(library.segment, spelling, len(spelling))
-        places = library.segment.order[low : high : max((high - low) // max_places, 1)]
-        is_shown = (places < hidden[0]) | (places >= hidden[1])
-        found.append(places[is_shown])
-        n += high - low - int(np.count_nonzero(~is_shown))
-    return np.concatenate(found), n
+def _first_buckets(library: Library) -> Keys:
+    """[F + 1]. A file of n tokens has at most n // BUCKET_TOKENS + 1 buckets, so no two files share one."""
+    return library.starts // BUCKET_TOKENS + np.arange(len(library.starts), dtype=np.int64)
 
 
-def _keys(half: _Half, places: Tokens) -> Keys:
-    """The windows that hold each place, two for most; places in dead files left out."""
-    library = half.library
-    file_idx = np.searchsorted(library.starts, places, side="right") - 1
-    is_alive = library.weights[file_idx] != DEAD
-    places, file_idx = places[is_alive], file_idx[is_alive]
-    bucket = (places - library.starts[file_idx]) // BUCKET_TOKENS
-    keys = half.n_before + half.buckets[file_idx] + bucket
-    return np.concatenate((keys, keys[bucket > 0] - 1))
+def _pairs(library: Library, places: _Places, buckets: Keys, values: Values) -> Keys:
+    """window * terms + term for all places in living files of terms that are worth something.
+
+    A window has the number of its first bucket, and most places lie in two windows.
+    """
+    file_idx = np.searchsorted(library.starts, places.positions, side="right") - 1
+    counts = (library.weights[file_idx] != DEAD) & (values[places.term_idx] > 0)
+    file_idx = file_idx[counts]
+    bucket = (places.positions[counts] - library.starts[file_idx]) // BUCKET_TOKENS
+    pairs = (buckets[file_idx] + bucket) * len(values) + places.term_idx[counts]
+    return np.concatenate((pairs, pairs[bucket > 0] - len(values)))
 
 
-def _best(hits: Sequence[Keys], values: npt.NDArray[np.float64]) -> list[tuple[int, float]]:
-    """The windows for which the terms found in them add up to most: (key, score)."""
-    n_terms = len(hits)
-    pairs = np.concatenate(
-        [keys * n_terms + i for i, keys in enumerate(hits)] or [np.zeros(0, np.int64)]
-    )
+def _best(pairs: Keys, values: Values) -> list[tuple[int, float]]:
+    """The windows whose terms add up to most, and to how much."""
     if len(pairs) == 0:
         return []
-    pairs, n_hits = np.unique(pairs, return_counts=True)
-    worth = values[pairs % n_terms] * n_hits * (1 + _SATURATION) / (n_hits + _SATURATION)
-    keys, firsts = np.unique(pairs // n_terms, return_index=True)
-    scores = np.add.reduceat(worth, firsts)
-    best = np.lexsort((keys, -scores))[:MAX_WINDOWS]
-    return list(zip(keys[best].tolist(), scores[best].tolist(), strict=True))
+    pairs = np.sort(pairs)
+    firsts = _run_starts(pairs)
+    n_hits = np.diff(firsts, append=len(pairs))
+    windows, term_idx = np.divmod(pairs[firsts], len(values))
+    worth = values[term_idx] * n_hits * (1 + _SATURATION) / (n_hits + _SATURATION)
+    firsts = _run_starts(windows)
+    windows, scores = windows[firsts], np.add.reduceat(worth, firsts)
+    best = np.lexsort((windows, -scores))[:MAX_WINDOWS]
+    return list(zip(windows[best].tolist(), scores[best].tolist(), strict=True))
 
 
-def _window(store: NamedStore, halves: tuple[_Half, _Half], key: int, score: float) -> Window:
-    is_delta = key >= halves[1].n_before
-    half = halves[is_delta]
-    bucket = key - half.n_before
-    file_idx = int(np.searchsorted(half.buckets, bucket, side="right")) - 1
-    file_start, file_end = half.library.starts[file_idx : file_idx + 2].tolist()
-    start = file_start + (bucket - int(half.buckets[file_idx])) * BUCKET_TOKENS
+def _run_starts(ascending: Keys) -> Keys:
+    """Where each run of equal numbers begins."""
+    return np.flatnonzero(np.diff(ascending, prepend=-1))
+
+
+def _window(store: NamedStore, buckets: tuple[Keys, Keys], window: int, score: float) -> Window:
+    is_delta = window >= int(buckets[0][-1])
+    bucket = window - int(buckets[0][-1]) * is_delta
+    file_idx = int(np.searchsorted(buckets[is_delta], bucket, side="right")) - 1
+    file_start, file_end = store.half(is_delta).starts[file_idx : file_idx + 2].tolist()
+    start = file_start + (bucket - int(buckets[is_delta][file_idx])) * BUCKET_TOKENS
     stop = min(start + WINDOW_TOKENS, file_end - 1)
     path = store.path(is_delta, file_idx)
     return Window(path, is_delta, file_idx, file_start, file_end - 1, start, stop, score)
