@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install model demo test lint types format bench bench-peers clean
+.PHONY: help install model demo test test-editors lint types format bench bench-peers clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -30,6 +30,10 @@ demo: model  ## complete a real file through the real path, and show it
 
 test: model  ## everything a fresh clone can test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-editors: model  ## the plugins in real editors, which are fetched for it
+	@for setup in editors/*/setup-tests; do echo "$$setup"; "$$setup" "$(abspath $(BIN))/python" || exit 1; done
+	$(BIN)/python -m pytest tests/editors $(PYTEST_ARGS)
 
 lint: install  ## formatting, lint, types, import rules
 	$(BIN)/ruff format --check .
