@@ -37,8 +37,8 @@ def parser_of(name: str, quick: str) -> argparse.ArgumentParser:
 
 
 def read_records(data: Path, name: str, n: int, seed: int) -> list[dict[str, Any]]:
-    """The first n records of a data set after a seeded shuffle of its file order."""
-    files = sorted((data / name).glob("*.jsonl.gz"))
+    """The first n records of a data set, or of one file of it, after a seeded shuffle of its file order."""
+    files = sorted((data / name).glob("*.jsonl.gz")) or sorted(data.glob(f"{name}.jsonl.gz"))
     if not files:
         raise GooseError(f"no data set {name} under {data}; name its folder with --data")
     records = []

@@ -17,10 +17,13 @@ from time import perf_counter
 from typing import Any
 
 from goose_lsp.errors import GooseError
-from goose_lsp.request import Point, Trigger
+from goose_lsp.request import Completion, Point, Reason, Trigger
 from goose_lsp.text.document import Document
 from goose_lsp.text.endings import choose_ending
 from goose_lsp.text.postprocess import Ends, Gate, Polishing, Shown, polish
+from goose_lsp.text.rules.around import look_around
+from goose_lsp.text.rules.rest_of_line import join_rest
+from goose_lsp.text.suggestion import Suggestion
 from goose_lsp.text.syntax.gate import adds_errors
 from goose_lsp.text.syntax.grammars import grammar_of
 
@@ -112,6 +115,36 @@ def score(cases: Sequence[Case]) -> dict[str, int]:
         passed = [case.passes(show(case)) for case in cases if case.level == level]
         counts[f"{level}_pass"], counts[f"{level}_total"] = sum(passed), len(passed)
     return counts
+
+
+def score_reuse(data: Path) -> dict[str, int]:
+    """How many typing-on cases keep what is left of a suggestion, and drop what no longer fits."""
+    file = data / "postprocess" / "reuse_cases.jsonl"
+    if not file.is_file():
+        raise GooseError(f"no {file.name} under {file.parent}; name the data's folder with --data")
+    records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return {"pass": sum(map(_is_reused, records)), "total": len(records)}
+
+
+def _is_reused(record: dict[str, Any]) -> bool:
+    then, wanted = record["then"], record["expect"]
+    document, cursor = _at(then["prefix"], then["suffix"])
+    joined = join_rest(then["shown"], look_around(document, cursor, "", None))
+    end = Point(cursor.line, cursor.column + joined.n_replaced)
+    suggestion = Suggestion.of(document, cursor, Completion(joined.text, cursor, end, Reason.OK))
+    assert suggestion is not None
+    found = suggestion.remainder(*_at(record["now"]["prefix"], record["now"]["suffix"]))
+    if wanted["reuse"] is None:
+        return found is None or bool(wanted.get("accepted") and not found.text)
+    return found is not None and (found.text, found.n_replaced) == (
+        wanted["reuse"],
+        wanted.get("eat", 0),
+    )
+
+
+def _at(prefix: str, suffix: str) -> tuple[Document, Point]:
+    lines = Document("", 1, "", prefix).lines
+    return Document("", 1, "", prefix + suffix), Point(len(lines) - 1, len(lines[-1]))
 
 
 def failures(cases: Sequence[Case]) -> list[tuple[Case, Shown]]:

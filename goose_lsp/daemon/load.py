@@ -31,6 +31,8 @@ from goose_lsp.engine.verify import Target, new_target
 from goose_lsp.request import Completion
 from goose_lsp.text.endings import Ending, choose_ending
 from goose_lsp.text.postprocess import Polishing, Shown, polish
+from goose_lsp.text.rules.loops import is_looping
+from goose_lsp.text.rules.whole import is_whole_so_far
 from goose_lsp.text.syntax.gate import adds_errors
 from goose_lsp.text.syntax.grammars import grammar_of
 from goose_lsp.tokenizer import REPLACEMENT, Tokenizer
@@ -40,6 +42,8 @@ log = logging.getLogger(__name__)
 PAPER_BUDGET = 60  # the published one
 # Snippets stand before all else: where they change, the whole prompt is read again.
 MAX_READING_MS = 300.0
+# From this share of the tokens allowed on, a text ends where it is complete: the limit would cut it in its middle.
+_ENOUGH = 0.6
 
 
 @dataclass(slots=True)
@@ -150,12 +154,16 @@ class ModelCompleter:
         trace: list[tuple[int, Origin]] = []
         text = ""
         is_whole = True
+        n_enough = decoder.limits.max_new_tokens * _ENOUGH
         for step in decoder.steps():
             trace += step
             text = self.tokenizer.decode([token for token, _ in trace])
             agrees = text.startswith(held_back[: len(text)])
             raw = text.removeprefix(held_back)
-            if not agrees or ending.end(raw) is not None:
+            if not agrees or ending.end(raw) is not None or is_looping(raw):
+                break
+            if len(trace) >= n_enough and is_whole_so_far(raw):
+                is_whole = False
                 break
             on_text(raw.rstrip(REPLACEMENT))
         else:

@@ -35,6 +35,13 @@ _GOES_ON_AT_START = frozenset(
 _GOES_ON_AT_END = frozenset(
     ", = := += -= => -> + - * / % && || | ? : . == != <= >= and or not else".split()  # noqa: SIM905
 )
+# A line that begins so may have another line, whatever it ends with.
+_OPENS_STATEMENT = re.compile(
+    rb"[ \t]*(?:[@{}]|(?:if|elif|else|elsif|for|foreach|while|do|try|except|catch|finally|with|async|def|class"
+    rb"|match|case|switch|default)\b)"
+)
+_LEAVES = re.compile(rb"[ \t]*(?:return|raise|break|continue)\b")
+_HAS_TAIL = re.compile(rb"[ \t]*(?:if|elif|for|while|try|except|async[ \t]+for)\b")
 _BLOCK_CLOSERS = frozenset(("}", "</", "end", "until", "fi", "esac", "done"))
 _BEFORE_DATA = frozenset("= := ( [ , : return ? || && {".split())  # noqa: SIM905 - "{" after these
 
@@ -115,7 +122,40 @@ class _Reading:
             if found is not None:
                 return max(found - self.origin, 0)
             previous_end = token.end
-        return None
+        is_over = self._is_simple_statement() or self._leaves_block()
+        return self._line_end() - self.origin if is_over else None
+
+    def _leaves_block(self) -> bool:
+        """The last line, at its end, is one that nothing of its indented block can follow: `return` and the like."""
+        if not self.is_indented or self.unit is not Unit.BLOCK or self.last_end is None:
+            return False
+        if self.opened or self.closed or any(not opener.is_soft for opener in self.enclosing):
+            return False
+        start = self.data.rfind(b"\n", 0, self.last_end) + 1
+        if not _LEAVES.match(self.data, start) or line_indent(self.data, start) != self.base:
+            return False
+        behind = self.data[self.last_end :]
+        if b"\n" not in behind or b"\\" in behind or self.last_type in _GOES_ON_AT_END:
+            return False
+        owner = owner_line(self.data, self.origin)
+        has_tail = owner is not None and _HAS_TAIL.match(self.data, owner)
+        return not (has_tail and self.ending.may_go_on)
+
+    def _is_simple_statement(self) -> bool:
+        """One line, now at its end, that nothing on the next could go on with: that one need not be seen."""
+        if self.unit is not Unit.STATEMENT or self.opened or self.closed or self.last_end is None:
+            return False
+        if any(not opener.is_soft for opener in self.enclosing) and self.is_indented:
+            return False
+        begin = self.tokens[0].start if self.ending.is_blank else self.origin
+        start = self.data.rfind(b"\n", 0, begin) + 1
+        behind = self.data[self.last_end :]
+        if b"\n" in self.data[start : self.last_end] or b"\n" not in behind or b"\\" in behind:
+            return False
+        if _OPENS_STATEMENT.match(self.data, start):
+            return False
+        ends = self.last_type not in _GOES_ON_AT_END if self.is_indented else self.last_type == ";"
+        return ends and self.last_end > self.origin
 
     def _token(self, token: Token) -> int | None:
         if token.role is Role.COMMENT:

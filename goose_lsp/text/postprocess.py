@@ -24,6 +24,7 @@ from goose_lsp.text.rules.following import without_following_lines
 from goose_lsp.text.rules.indents import in_unit, without_slips
 from goose_lsp.text.rules.loops import without_looping_line, without_repeated_lines
 from goose_lsp.text.rules.rest_of_line import Joined, join_rest
+from goose_lsp.text.rules.whole import whole_lines
 
 # What the syntax gate is given on either side: it looks at the blocks around the cursor alone.
 MAX_GATE_CHARS = 20_000
@@ -97,8 +98,7 @@ def _rules(how: Polishing) -> tuple[tuple[Rule, Reason], ...]:
         (without_prose, Reason.NOT_CODE),
         (without_stray_mark, Reason.NOT_CODE),
         (partial(_cut_at_end, how=how), Reason.NOTHING_TO_ADD),
-        (without_repeated_lines, Reason.NOTHING_TO_ADD),
-        (without_looping_line, Reason.NOTHING_TO_ADD),
+        (_without_loops, Reason.NOTHING_TO_ADD),
         (fit_first_line, Reason.NOTHING_TO_ADD),
         (without_slips, Reason.NOTHING_TO_ADD),
         (in_unit, Reason.NOTHING_TO_ADD),
@@ -113,9 +113,13 @@ def _cut_at_end(text: str, _around: Around, how: Polishing) -> str:
     end = how.ending.end(text + "\n" if how.is_whole else text)
     if end is not None:
         return text[:end]
-    if not how.is_whole and "\n" in text.strip():
-        return text[: text.rfind("\n")]
-    return text
+    return text if how.is_whole else whole_lines(text)
+
+
+def _without_loops(text: str, _around: Around) -> str:
+    """What stands before a loop may have opened what the loop was to close."""
+    left = without_looping_line(without_repeated_lines(text))
+    return left if left == text else whole_lines(left + "\n")
 
 
 def _reason(reason: Reason, text: str) -> Reason:

@@ -1,7 +1,5 @@
 """Cutting what a model says again and again."""
 
-from goose_lsp.text.rules.around import Around
-
 # Two equal lines in a row are ordinary code (`}` and `}`, two calls); three are a loop.
 _MIN_COPIES = 3
 _MAX_LOOP_LINES = 12
@@ -11,7 +9,15 @@ _MAX_UNIT_CHARS = 80
 _N_CODE, _N_WORDS, _N_OTHERS, _MIN_WORD_CHARS = 6, 10, 24, 3
 
 
-def without_repeated_lines(text: str, _around: Around) -> str:
+def is_looping(text: str) -> bool:
+    """Whether one of the rules below cuts the text, whatever it goes on with: nothing more is worth decoding."""
+    whole_lines = text[: text.rfind("\n") + 1].rstrip("\n")
+    return _ends_in_loop(" " + text[len(whole_lines) :].strip()) or any(
+        rule(whole_lines) != whole_lines for rule in (without_repeated_lines, without_looping_line)
+    )
+
+
+def without_repeated_lines(text: str) -> str:
     """Where one line or group of lines comes three times in a row, the text ends after the first."""
     lines = text.split("\n")
     for start in range(len(lines)):
@@ -28,7 +34,7 @@ def _comes_again(lines: list[str], start: int, n: int) -> bool:
     return lines[start : start + n * _MIN_COPIES] == group * _MIN_COPIES
 
 
-def without_looping_line(text: str, _around: Around) -> str:
+def without_looping_line(text: str) -> str:
     """A line that runs into a loop is not shown, nor what comes after it."""
     lines = text.split("\n")
     for i, line in enumerate(lines):

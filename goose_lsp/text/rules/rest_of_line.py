@@ -1,7 +1,8 @@
 """What stands behind the cursor on its line: repeated by the suggestion, taken over by it, or kept.
 
 The rest of the line is mostly brackets that the editor put in, and the suggestion may close the same
-ones. Of the ways to join them that one is right which leaves the fewest brackets without a partner.
+ones. Of the ways to join them that one is right which leaves the fewest brackets without a partner; where
+all leave some, code follows on the line, and ending the suggestion at its own closer leaves fewer, it ends there.
 """
 
 import re
@@ -82,6 +83,13 @@ def _join(text: str, around: Around) -> Joined:
     ways = list(_ways(text, around.after[:_MAX_CHARS]))
     n_lonely = {n: line.n_lonely(text, n) for n in {way.n_replaced for way in ways}}
     way = min(ways, key=lambda way: (n_lonely[way.n_replaced], -way.n_overlap, way.n_taken))
+    cut = _place_of_closer(text, rest[0])
+    if (
+        cut
+        and not _CLOSING_END.match(rest)
+        and line.n_lonely(text[:cut], 0) < n_lonely[way.n_replaced]
+    ):
+        return Joined(text[:cut].rstrip(), 0)
     if text.startswith(rest) and line.closes_too_much(text, way.n_replaced):
         return Joined("", 0)
     if way.n_taken:
@@ -89,6 +97,11 @@ def _join(text: str, around: Around) -> Joined:
     if way.n_overlap:
         return Joined(text[: -way.n_overlap], 0)
     return Joined(_cut_at_rest(text, rest), 0)
+
+
+def _place_of_closer(text: str, closer: str) -> int | None:
+    """Where the text closes what the rest of the line closes as well."""
+    return next((place for mark, place in unmatched(text).closers if mark == closer), None)
 
 
 def _ways(text: str, after: str) -> Iterator[_Way]:

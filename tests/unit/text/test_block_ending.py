@@ -51,6 +51,11 @@ LOOP = "for i in a:\n    if i:\n        <|>"
         (FUNCTION, "x = 1\n    # b\ny", "x = 1\n    # b"),
         (FUNCTION, "def g():\n        x\n    return g\ny", "def g():\n        x\n    return g"),
         (FUNCTION, "\n    x\ny", "\n    x"),
+        (FUNCTION, "return x\n\n    y", "return x"),
+        (FUNCTION, "return x, \\\n    y\nz", "return x, \\\n    y"),
+        (FUNCTION, "if a:\n        return x\n    y\nz", "if a:\n        return x\n    y"),
+        (LOOP, "return x\n    else:\n        y\nz", "return x\n    else:\n        y"),
+        (LOOP + "\n    else:\n        pass", "return x\n        y", "return x"),
         ("def f():\n<|>", "    x\n    y\nz", "    x\n    y"),
         ("def f():<|>", "\n    x\n\n    y\nz", "\n    x\n\n    y"),
         ("x = <|>", "1\ny = 2", "1"),
@@ -186,6 +191,24 @@ def test_a_body_without_its_closer_below_ends_with_it(grammar: str) -> None:
         body + after,
         body + closing,
     )
+
+
+def check_needs_no_next_line(language: str, marked: str, text: str, is_so: bool) -> None:
+    assert (ending_at(marked, language).end(text + "\n") is not None) is is_so
+
+
+AMID = "def f(a):\n    <|>\n\n    return a\n"
+
+
+def test_a_simple_statement_ends_with_its_line() -> None:
+    for text in ("return x", "x = 1  # one", "f(a)"):
+        check_needs_no_next_line("python", AMID, text, True)
+    for text in ("if a:", "if a: b", "x = 1 +", "x = (", "@a", "x = 1 \\", 'x = """', "# a"):
+        check_needs_no_next_line("python", AMID, text, False)
+    begun = "function f() {\n  a = <|>\n}\n"
+    check_needs_no_next_line("javascript", begun, "b;", True)
+    check_needs_no_next_line("javascript", begun, "b", False)  # `.c()` may follow
+    check_needs_no_next_line("javascript", "function f() {\n  if (a) <|>\n}\n", "b;", False)
 
 
 @pytest.mark.parametrize("grammar", PROGRAMS)

@@ -1,9 +1,6 @@
 import pytest
 
-from goose_lsp.text.rules.loops import without_looping_line, without_repeated_lines
-from tests.marked import around_cursor
-
-NOWHERE = around_cursor("<|>")
+from goose_lsp.text.rules.loops import is_looping, without_looping_line, without_repeated_lines
 
 
 @pytest.mark.parametrize(
@@ -20,7 +17,7 @@ NOWHERE = around_cursor("<|>")
     ],
 )
 def test_the_third_copy_in_a_row_is_a_loop(text: str, cut: str) -> None:
-    assert without_repeated_lines(text, NOWHERE) == cut
+    assert without_repeated_lines(text) == cut
 
 
 @pytest.mark.parametrize(
@@ -33,7 +30,7 @@ def test_the_third_copy_in_a_row_is_a_loop(text: str, cut: str) -> None:
     ],
 )
 def test_a_line_in_a_loop_goes_with_what_follows(line: str) -> None:
-    assert without_looping_line(f"first()\n{line}\nlast()", NOWHERE) == "first()"
+    assert without_looping_line(f"first()\n{line}\nlast()") == "first()"
 
 
 @pytest.mark.parametrize(
@@ -49,4 +46,18 @@ def test_a_line_in_a_loop_goes_with_what_follows(line: str) -> None:
     ],
 )
 def test_rulers_tables_and_colours_are_no_loops(line: str) -> None:
-    assert without_looping_line(line, NOWHERE) == line
+    assert without_looping_line(line) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [
+        ("f()\nf()\nf()\n", True),
+        ("f()\nf()\nf()", False),  # the last line may go on
+        ("a\nsum = sum = sum = sum = sum = sum = sum =", True),
+        ("x = 1\ny = 2\n", False),
+        ("", False),
+    ],
+)
+def test_a_loop_is_seen_once_nothing_can_change_it(text: str, is_so: bool) -> None:
+    assert is_looping(text) is is_so

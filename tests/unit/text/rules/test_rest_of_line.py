@@ -59,6 +59,20 @@ def test_closers_that_the_text_brings_are_taken_over(marked: str, raw: str, line
 @pytest.mark.parametrize(
     ("marked", "raw", "line"),
     [
+        ("if(<|>) { a(); }", "i < n) b++; }", "if(i < n) { a(); }"),
+        ("if (<|>) x += y;", "!found) {", "if (!found) x += y;"),
+        ("f(g(<|>), b)", "a)) {", "f(g(a), b)"),
+    ],
+)
+def test_where_code_follows_a_closer_it_has_the_text_ends_before_it(
+    marked: str, raw: str, line: str
+) -> None:
+    check(marked, raw, line)
+
+
+@pytest.mark.parametrize(
+    ("marked", "raw", "line"),
+    [
         ("f(a,\n  g(<|>))", "x(), y)", "f(a,\n  g(x(), y))"),
         ("f(\n  <|>)", "g(x)", "f(\n  g(x))"),
         ("# a smile :(\nprint(<|>)", "len(a))", "# a smile :(\nprint(len(a))"),
