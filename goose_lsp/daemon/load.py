@@ -5,6 +5,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -155,8 +156,9 @@ class ModelCompleter:
         text = ""
         is_whole = True
         n_enough = decoder.limits.max_new_tokens * _ENOUGH
-        for step in decoder.steps():
-            trace += step
+        # Token by token: where to stop must not depend on how many a pass has verified.
+        for committed in chain.from_iterable(decoder.steps()):
+            trace.append(committed)
             text = self.tokenizer.decode([token for token, _ in trace])
             agrees = text.startswith(held_back[: len(text)])
             raw = text.removeprefix(held_back)
