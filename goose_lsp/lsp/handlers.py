@@ -43,7 +43,6 @@ class GooseServer(LanguageServer):
         self.problems: list[str] = []
         self.feature(lsp.INITIALIZE)(_initialize)
         self.feature(lsp.INITIALIZED)(_initialized)
-        self.feature(lsp.SHUTDOWN)(_shut_down)
         self.command("goose-lsp.why")(_why)
         self.command("goose-lsp.complete")(_complete)
         self.command("goose-lsp.status")(_status)
@@ -96,10 +95,6 @@ def _initialized(server: GooseServer, _params: lsp.InitializedParams) -> None:
     if server.problems:
         message = f"goose-lsp ignores part of its options: {'; '.join(server.problems)}"
         server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
-
-
-async def _shut_down(server: GooseServer, _params: None) -> None:
-    await server.session.aclose()
 
 
 async def _inline_completion(

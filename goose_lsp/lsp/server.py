@@ -1,10 +1,19 @@
 """`goose-lsp --stdio`: one language server on this process's standard streams."""
 
+import asyncio
 import logging
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, BinaryIO
 
 from goose_lsp.config import Settings
 from goose_lsp.lsp.stdio import ClientWriter, take_over_stdout
+from goose_lsp.lsp.wire import BadFrameError, read_body
+
+if TYPE_CHECKING:
+    from goose_lsp.lsp.protocol import GooseProtocol
+
+logger = logging.getLogger(__name__)
 
 
 def run_stdio(settings: Settings) -> int:
@@ -15,9 +24,29 @@ def run_stdio(settings: Settings) -> int:
     from goose_lsp.lsp.handlers import GooseServer  # noqa: PLC0415
     from goose_lsp.lsp.session import Session  # noqa: PLC0415
 
-    # pygls logs message bodies, which hold the user's code, at info.
-    logging.getLogger("pygls").setLevel(logging.WARNING)
+    # pygls logs messages, which hold the user's code; what goes wrong is told by ours.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
     session = Session(lambda text: DaemonClient(settings, "lsp", document_text=text))
     server = GooseServer(session)
-    server.start_io(sys.stdin.buffer, writer)  # type: ignore[arg-type]  # only write, flush, close are used
+    server.protocol.set_writer(writer)  # type: ignore[arg-type]  # only write and close are used
+    try:
+        asyncio.run(_serve(sys.stdin.buffer, server.protocol))
+    except (KeyboardInterrupt, SystemExit):
+        pass  # `exit` ends the loop so
+    finally:
+        server.shutdown()  # type: ignore[no-untyped-call]
     return server.protocol.exit_code
+
+
+async def _serve(stream: BinaryIO, protocol: "GooseProtocol") -> None:
+    """Hand on the client's messages one by one until it leaves."""
+    loop, reader = asyncio.get_running_loop(), ThreadPoolExecutor(1, "stdin")
+    while True:
+        try:
+            body = await loop.run_in_executor(reader, read_body, stream)
+        except BadFrameError as error:
+            logger.warning("%s", error)
+            continue
+        if body is None:
+            return
+        protocol.receive(body)

@@ -132,7 +132,10 @@ class LspClient:
 
     def _send(self, message: dict[str, Any]) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self._stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.send_raw(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    def send_raw(self, data: bytes) -> None:
+        self._stdin.write(data)
         self._stdin.flush()
 
     def _read_frames(self) -> None:

@@ -138,9 +138,9 @@ def test_broken_options_cost_one_message_and_nothing_else(
 def test_what_libraries_print_does_not_reach_the_editor(start: Start) -> None:
     noisy = SERVER.replace(
         "sys.exit(",
-        "import pygls.server as p; _start = p.JsonRPCServer.start_io\n"
-        "def start(*a):\n print('noise', flush=True); os.system('echo noise'); _start(*a)\n"
-        "p.JsonRPCServer.start_io = start\nsys.exit(",
+        "import goose_lsp.lsp.server as s; serve = s._serve\n"
+        "def noisy(*a):\n print('noise', flush=True); os.system('echo noise'); return serve(*a)\n"
+        "s._serve = noisy\nsys.exit(",
     )
     client = start(f"import os\n{noisy}")
     client.initialize()
@@ -233,6 +233,39 @@ def test_unknown_methods_and_broken_requests_are_survived(start: Start, daemon: 
     assert client.inline(URI, 0, 1)
     assert client.leave() == 0
     assert client.said == []
+
+
+def test_noise_between_messages_costs_an_answer_and_nothing_else(
+    start: Start, daemon: FakeDaemon
+) -> None:
+    client = start()
+    client.initialize()
+    client.open(URI, "a")
+    daemon.reply = always("b")
+    for noise in (b"Content-Length: 99999999999999999999\r\n\r\n", b"hello\n", b"\r\n"):
+        client.send_raw(noise)
+    client.send_raw(b"Content-Length: 1\r\n\r\n{")
+    assert client.inline(URI, 0, 1)
+    assert client.leave() == 0
+    assert [message["error"]["code"] for message in client.said] == [-32700]
+    assert b"Traceback" not in client.stderr
+
+
+def test_what_is_under_way_at_shutdown_is_answered_as_cancelled(
+    start: Start, daemon: FakeDaemon
+) -> None:
+    client = start()
+    client.initialize()
+    client.open(URI, "a")
+    daemon.gate.clear()
+    number = client.start("textDocument/inlineCompletion", inline_params(URI, 0, 1))
+    assert daemon.has_asked.wait(30)
+    down = client.start("shutdown")
+    assert client.wait(number)["code"] == -32800
+    assert client.wait(down) is None
+    assert client.ask("textDocument/inlineCompletion", inline_params(URI, 0, 1))["code"] == -32600
+    client.notify("exit", None)
+    assert client.end() == 0
 
 
 def test_the_complete_command_tells_all_about_one_cursor(start: Start, daemon: FakeDaemon) -> None:

@@ -58,9 +58,7 @@ class Editor:
         self.notify("textDocument/didOpen", {"textDocument": item})
 
     def _send(self, message: dict[str, Any]) -> None:
-        text = json.dumps({"jsonrpc": "2.0", **message})
-        protocol = self.server.protocol
-        protocol.handle_message(json.loads(text, object_hook=protocol.structure_message))
+        self.server.protocol.receive(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
 
 def inline(line: int, character: int, **context: Any) -> dict[str, Any]:
