@@ -41,6 +41,9 @@ class EndRule:
 
     indent: int  # characters of indentation of the cursor's line
     is_single_line: bool
+    may_wrap: bool = (
+        False  # a single line goes on while it leaves a list or a call open: none follows it
+    )
 
     @classmethod
     def at(cls, line_before: str, line_after: str) -> "EndRule":
@@ -55,7 +58,7 @@ class EndRule:
         if line_end < 0:
             return None
         if self.is_single_line:
-            return line_end
+            return self._wrapped_end(text, line_end) if self.may_wrap else line_end
         start = line_end + 1
         while start < len(text):
             next_end = text.find("\n", start)
@@ -71,6 +74,11 @@ class EndRule:
             start = next_end + 1
         return None
 
+    def _wrapped_end(self, text: str, line_end: int) -> int | None:
+        while line_end >= 0 and _leaves_open(text[:line_end], "([", ")]"):
+            line_end = text.find("\n", line_end + 1)
+        return line_end if line_end >= 0 else None
+
     def _is_outside(self, line: str, text_before: str) -> bool:
         content = line.lstrip(" \t")
         if not content or _n_blanks(line) >= self.indent:
@@ -82,9 +90,9 @@ def _n_blanks(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-def _leaves_open(text: str) -> bool:
+def _leaves_open(text: str, openers: str = "([{", closers: str = ")]}") -> bool:
     """Whether it has more opening brackets than closing ones, those of strings counted like others."""
-    return sum(map(text.count, "([{")) > sum(map(text.count, ")]}"))
+    return sum(map(text.count, openers)) > sum(map(text.count, closers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +161,10 @@ def choose_ending(document: Document, cursor: Point, trigger: Trigger) -> Ending
     place = _Place(trigger, before, after, below, content, role)
     unit = next(unit for _, applies, unit in _RULES if applies(place))
     if unit is None or scope is None:
-        return EndRule(_n_blanks(before), unit is None)
+        may_wrap = (
+            unit is None and not place.after.strip() and scope is not None and role is Role.OTHER
+        )
+        return EndRule(_n_blanks(before), unit is None, may_wrap)
     return BlockEnding(scope, unit, place.is_blank, _may_go_on(scope, place, unit))
 
 

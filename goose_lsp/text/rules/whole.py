@@ -12,11 +12,9 @@ _LINE_END = re.compile(r"(?<=\S)[ \t]*\n")
 def whole_lines(text: str) -> str:
     """Up to its last line end at which it has closed all it has opened; where there is none, to its last line end.
 
-    A text of one line stays as it is, or is nothing where it leaves something open.
+    A text of one line stays as it is.
     """
     ends = _ends(text)
-    if not ends and not _is_closed(text):
-        return ""
     closed = (end for end in reversed(ends) if _is_closed(text[:end]))
     return text[: next(closed, ends[-1] if ends else len(text))]
 

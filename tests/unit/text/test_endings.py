@@ -51,8 +51,8 @@ def test_without_a_grammar_a_cells_marker_ends_the_text_as_well() -> None:
     assert TOP.end("x\n# %% next") == 1
 
 
-rules = st.builds(EndRule, st.integers(0, 4), st.booleans())
-codes = st.text(st.sampled_from("a\n "), max_size=24)
+rules = st.builds(EndRule, st.integers(0, 4), st.booleans(), st.booleans())
+codes = st.text(st.sampled_from("a\n ()"), max_size=24)
 
 
 @given(rules, codes, codes)
@@ -152,6 +152,10 @@ def test_without_a_grammar_lines_and_indentation_decide(marked: str, rule: EndRu
         ("python", "def f(a):<|>\n    return a\n", "\n    b = 1\n    c = 2\n", ""),
         ("python", "def f(a):\n    <|>", "b = a\n    return b\n\nx", "b = a\n    return b"),
         ("python", "# the <|> of it", "sum\nx = 1", "sum"),
+        ("python", "a = <|>\nb = 1\n", "f(\n    c,\n)\nb = 2", "f(\n    c,\n)"),
+        ("python", "a = <|>\nb = 1\n", "f(c)\nb = 2", "f(c)"),
+        ("python", "# a <|>\n# b\n", "(sum\n# x", "(sum"),
+        ("java", "if <|>\nf();\n", "(a) {\n    g();", "(a) {"),
     ],
 )
 def test_scope_and_line_end_texts_words_do_not(
