@@ -2,29 +2,25 @@
 
 import logging
 import os
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException, PyglsError
 from pygls.lsp.server import LanguageServer
 
 from goose_lsp import __version__
-from goose_lsp.lsp.convert import (
-    ACCEPT_COMMAND,
-    REJECT_COMMAND,
-    Encoding,
-    choose_encoding,
-    to_completion_list,
-    to_inline_list,
-    to_range,
-)
-from goose_lsp.lsp.options import ClientOptions, parse_options
-from goose_lsp.lsp.protocol import GooseProtocol, InlineParams, invalid_params
+from goose_lsp.lsp.busy import BusyWatch
+from goose_lsp.lsp.commands import COMMANDS
+from goose_lsp.lsp.consent import Consent, MissingModel
+from goose_lsp.lsp.convert import choose_encoding, to_completion_list, to_inline_list
+from goose_lsp.lsp.copilot import COPILOT
+from goose_lsp.lsp.editor import SECTION, Editor
+from goose_lsp.lsp.options import parse_options, parse_settings
+from goose_lsp.lsp.protocol import GooseProtocol, InlineParams
 from goose_lsp.lsp.session import Answer, CursorRequest, Session
 from goose_lsp.lsp.stdio import exit_with_process
-from goose_lsp.request import Trigger
+from goose_lsp.request import Reason, Trigger
 
 logger = logging.getLogger(__name__)
 
@@ -32,22 +28,75 @@ logger = logging.getLogger(__name__)
 MENU_DEADLINE_MS = 500
 
 
+_NOT_READY = (
+    Reason.MODEL_LOADING,
+    Reason.MODEL_MISSING,
+    Reason.MODEL_BROKEN,
+    Reason.DAEMON_UNAVAILABLE,
+)
+
+# All cells of any notebook.
+NOTEBOOKS = lsp.NotebookDocumentSyncOptions(
+    [lsp.NotebookDocumentFilterWithNotebook("*")], save=False
+)
+
+
 class GooseServer(LanguageServer):
     """One per editor connection. The handlers live on the event loop; none of them blocks it."""
 
     protocol: GooseProtocol
 
-    def __init__(self, session: Session) -> None:
-        super().__init__("goose-lsp", __version__, protocol_cls=GooseProtocol)
+    def __init__(self, session: Session, model: MissingModel | None = None) -> None:
+        super().__init__(
+            "goose-lsp",
+            __version__,
+            protocol_cls=GooseProtocol,
+            notebook_document_sync=NOTEBOOKS,
+        )
         self.session = session
         self.problems: list[str] = []
+        self.editor = Editor(self)
+        self.busy = BusyWatch(
+            self.editor,
+            session.daemon.status,
+            wants_status=lambda: session.options.wants_status,
+        )
+        self.consent = Consent(self.editor, model)
+        self._told: set[str] = set()
+        self._is_first = True  # nothing has been answered since the daemon was last not ready
+        self.base_options = session.options  # the editor's settings come on top
         self.feature(lsp.INITIALIZE)(_initialize)
         self.feature(lsp.INITIALIZED)(_initialized)
-        self.command("goose-lsp.why")(_why)
-        self.command("goose-lsp.complete")(_complete)
-        self.command("goose-lsp.status")(_status)
-        self.command(ACCEPT_COMMAND)(_accept)
-        self.command(REJECT_COMMAND)(_reject)
+        self.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)(_change_settings)
+        for method, handler in COPILOT.items():
+            self.feature(method)(handler)
+        for name, command in COMMANDS.items():
+            self.command(name)(command)
+
+    def tell_problems(self, problems: Sequence[str]) -> None:
+        """Each once: settings are read again and again."""
+        news = [problem for problem in problems if problem not in self._told]
+        self._told.update(news)
+        if news:
+            self.editor.warn(f"goose-lsp ignores part of its options: {'; '.join(news)}")
+
+    async def completed(self, request: CursorRequest) -> Answer:
+        """The session's answer, with what the user should see while it is missing."""
+        if self._is_first:
+            self.busy.look()
+        answer = await self.session.complete(request)
+        reason = answer.completion.reason
+        if reason is Reason.MODEL_MISSING:
+            self.consent.ask()
+        self._is_first = reason in _NOT_READY
+        if self._is_first:
+            self.busy.look()
+        return answer
+
+    async def aclose(self) -> None:
+        await self.busy.aclose()
+        await self.consent.aclose()
+        await self.session.aclose()
 
     def report_server_error(
         self, error: Exception, source: type[PyglsError] | type[JsonRpcException]
@@ -59,7 +108,9 @@ class GooseServer(LanguageServer):
 def _initialize(server: GooseServer, params: lsp.InitializeParams) -> None:
     general = params.capabilities.general
     server.session.encoding = choose_encoding(general.position_encodings if general else None)
-    server.session.options, server.problems = parse_options(params.initialization_options)
+    server.base_options, server.problems = parse_options(params.initialization_options)
+    server.session.options = server.base_options
+    server.editor.read_capabilities(params.capabilities)
     server.session.set_folders(_folders(params))
     _register_features(server, params.capabilities)
     if params.process_id is not None:
@@ -82,19 +133,34 @@ def _folders(params: lsp.InitializeParams) -> list[str]:
 def _register_features(server: GooseServer, client: lsp.ClientCapabilities) -> None:
     """Before pygls computes the capabilities it answers with."""
     has_inline = bool(client.text_document and client.text_document.inline_completion)
-    if has_inline:
-        # Without options pygls 2.1 does not advertise the feature.
-        options = lsp.InlineCompletionOptions()
-        server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, options)(_inline_completion)
+    # Without options pygls 2.1 does not advertise the feature; plugins of editors that do not know it may ask all the
+    # same.
+    options = lsp.InlineCompletionOptions() if has_inline else None
+    server.feature(lsp.TEXT_DOCUMENT_INLINE_COMPLETION, options)(_inline_completion)
     wants_completion = server.session.options.wants_completion
     if not has_inline if wants_completion is None else wants_completion:
         server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions())(_completion)
 
 
-def _initialized(server: GooseServer, _params: lsp.InitializedParams) -> None:
-    if server.problems:
-        message = f"goose-lsp ignores part of its options: {'; '.join(server.problems)}"
-        server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
+async def _initialized(server: GooseServer, _params: lsp.InitializedParams) -> None:
+    server.tell_problems(server.problems)
+    await server.editor.register()
+    await _read_settings(server, None)
+
+
+async def _change_settings(server: GooseServer, params: lsp.DidChangeConfigurationParams) -> None:
+    await _read_settings(server, params.settings)
+
+
+async def _read_settings(server: GooseServer, told: object) -> None:
+    """The editor's settings as it told them, or else as it answers when asked."""
+    section = told.get(SECTION) if isinstance(told, Mapping) else None
+    if section is None:
+        section = await server.editor.settings()
+    if section is not None:
+        options, problems = parse_settings(section, server.base_options)
+        server.session.options = options
+        server.tell_problems(problems)
 
 
 async def _inline_completion(
@@ -109,7 +175,7 @@ async def _inline_completion(
         selected=params.context.selected_completion_info,
         formatting=params.formatting_options if isinstance(params, InlineParams) else None,
     )
-    answer = await server.session.complete(request)
+    answer = await server.completed(request)
     return to_inline_list(answer.document, answer.completion, server.session.encoding)
 
 
@@ -120,76 +186,7 @@ async def _completion(server: GooseServer, params: lsp.CompletionParams) -> lsp.
         server.session.options,
         deadline_ms=MENU_DEADLINE_MS,
     )
-    answer = await server.session.complete(request)
+    answer = await server.completed(request)
     return to_completion_list(
         answer.document, answer.completion, answer.point, server.session.encoding
     )
-
-
-async def _why(server: GooseServer, _arguments: list[Any]) -> dict[str, Any] | None:
-    last = server.session.last
-    if last is None:
-        return None
-    return {
-        "reason": last.reason,
-        "detail": last.detail,
-        "stats": last.stats,
-        "text": last.text,
-    }
-
-
-async def _complete(server: GooseServer, arguments: list[Any]) -> dict[str, Any]:
-    """One completion with everything known about it, for demonstrations and measurements."""
-    request = _parse_complete(arguments, server.session.options)
-    answer = await server.session.complete(request)
-    return _described(answer, server.session.encoding)
-
-
-def _described(answer: Answer, encoding: Encoding) -> dict[str, Any]:
-    completion = answer.completion
-    document = answer.document
-    start, end = document.clamp(completion.start), document.clamp(completion.end)
-    return {
-        "text": completion.text,
-        "range": to_range(document, start, end, encoding),
-        "reason": completion.reason,
-        "detail": completion.detail,
-        "stats": completion.stats,
-    }
-
-
-async def _status(server: GooseServer, _arguments: list[Any]) -> dict[str, Any] | None:
-    status = await server.session.daemon.status()
-    return asdict(status) if status else None
-
-
-async def _accept(server: GooseServer, arguments: list[Any]) -> None:
-    """What every item carries as its command: the editor has inserted it."""
-    server.session.accept(*_parse_verdict(ACCEPT_COMMAND, arguments))
-
-
-async def _reject(server: GooseServer, arguments: list[Any]) -> None:
-    server.session.reject(*_parse_verdict(REJECT_COMMAND, arguments))
-
-
-def _parse_verdict(command: str, arguments: list[Any]) -> tuple[str, str]:
-    match arguments:
-        case [str(uri), str(text)]:
-            return uri, text
-        case _:
-            raise invalid_params(f"{command} takes a document's uri and the item's text")
-
-
-def _parse_complete(arguments: list[Any], defaults: ClientOptions) -> CursorRequest:
-    match arguments:
-        case [{"uri": str(uri), "line": int(line), "character": int(character), **rest}]:
-            options, problems = parse_options(rest, defaults)
-            if problems:
-                raise invalid_params("; ".join(problems))
-            # A bool is an int to Python, and the protocol's numbers end at 2^31 - 1.
-            if any(type(n) is not int or not 0 <= n < 2**31 for n in (line, character)):
-                raise invalid_params(f"line {line!r}, character {character!r} is no position")
-            position = lsp.Position(line, character)
-            return CursorRequest(uri, position, options, trigger=Trigger.INVOKED)
-        case _:
-            raise invalid_params("goose-lsp.complete takes one {uri, line, character, ...}")

@@ -15,17 +15,27 @@ class ClientOptions:
     is_isolated: bool = False
     policy: str = ""  # "": the daemon's setting
     max_new_tokens: int = 0  # 0: the daemon's setting
+    is_enabled: bool = True
+    wants_status: bool = False  # `didChangeStatus`, as Copilot's clients know it
 
 
 # key of the client → (our field, type)
 _KEYS: dict[str, tuple[str, type]] = {
+    "enabled": ("is_enabled", bool),
     "completion": ("wants_completion", bool),
     "trace": ("wants_trace", bool),
     "isolated": ("is_isolated", bool),
     "policy": ("policy", str),
     "maxNewTokens": ("max_new_tokens", int),
+    "status": ("wants_status", bool),
 }
 _TYPE_NAMES = {bool: "true or false", str: "text", int: "a whole number"}
+
+
+def parse_settings(raw: object, base: ClientOptions) -> tuple[ClientOptions, list[str]]:
+    """Like `parse_options`, of a section of the editor's settings: it may hold more than is for us."""
+    known = {key: raw[key] for key in _KEYS if key in raw} if isinstance(raw, Mapping) else raw
+    return parse_options(known, base)
 
 
 def parse_options(

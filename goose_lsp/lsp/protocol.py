@@ -6,6 +6,7 @@ cancelled, forgets the exit code, and leaves unanswered what it cannot parse and
 """
 
 import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
@@ -48,7 +49,9 @@ class ServerNotInitialized(JsonRpcException):
 class GooseProtocol(LanguageServerProtocol):
     _server: "GooseServer"
     _is_initialized = False
-    _is_ending = False  # from the moment that a shutdown is read; pygls' own flag means that it is done
+    _is_ending = (
+        False  # from the moment that a shutdown is read; pygls' own flag means that it is done
+    )
 
     @property
     def exit_code(self) -> int:
@@ -65,6 +68,39 @@ class GooseProtocol(LanguageServerProtocol):
     def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
         item = params.text_document
         self._server.session.change(item.uri, item.version, params.content_changes)
+
+    @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def lsp_notebook_document__did_open(self, params: lsp.DidOpenNotebookDocumentParams) -> None:
+        session = self._server.session
+        session.notebooks.open(params.notebook_document.uri, params.notebook_document.cells)
+        self._open_cells(params.cell_text_documents)
+
+    @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def lsp_notebook_document__did_change(
+        self, params: lsp.DidChangeNotebookDocumentParams
+    ) -> None:
+        uri, cells = params.notebook_document.uri, params.change.cells
+        if cells is None:
+            return
+        session = self._server.session
+        if cells.structure is not None:
+            session.notebooks.splice(uri, cells.structure.array)
+            self._open_cells(cells.structure.did_open or ())
+            for closed in cells.structure.did_close or ():
+                session.close(closed.uri)
+        session.notebooks.update(uri, cells.data or ())
+        for change in cells.text_content or ():
+            session.change(change.document.uri, change.document.version, change.changes)
+
+    @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def lsp_notebook_document__did_close(self, params: lsp.DidCloseNotebookDocumentParams) -> None:
+        cells = [cell.uri for cell in params.cell_text_documents]
+        self._server.session.close_notebook(params.notebook_document.uri, cells)
+
+    def _open_cells(self, items: Iterable[lsp.TextDocumentItem]) -> None:
+        for item in items:
+            document = Document(item.uri, item.version, str(item.language_id), item.text)
+            self._server.session.open(document)
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_SAVE)
     def lsp_text_document__did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
@@ -106,7 +142,7 @@ class GooseProtocol(LanguageServerProtocol):
         for number, future in list(self._request_futures.items()):
             if number != own:
                 future.cancel()
-        await self._server.session.aclose()
+        await self._server.aclose()
 
     def receive(self, body: bytes) -> None:
         """Answer one message of the client's. Never raises for what the client sends."""

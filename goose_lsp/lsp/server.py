@@ -21,13 +21,14 @@ def run_stdio(settings: Settings) -> int:
     writer = ClientWriter(take_over_stdout())
     # Only now: nothing that is imported may print into the protocol.
     from goose_lsp.ipc.client import DaemonClient  # noqa: PLC0415
+    from goose_lsp.lsp.consent import configured_model  # noqa: PLC0415
     from goose_lsp.lsp.handlers import GooseServer  # noqa: PLC0415
     from goose_lsp.lsp.session import Session  # noqa: PLC0415
 
     # pygls logs messages, which hold the user's code; what goes wrong is told by ours.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     session = Session(lambda text: DaemonClient(settings, "lsp", document_text=text))
-    server = GooseServer(session)
+    server = GooseServer(session, configured_model(settings))
     server.protocol.set_writer(writer)  # type: ignore[arg-type]  # only write and close are used
     try:
         asyncio.run(_serve(sys.stdin.buffer, server.protocol))

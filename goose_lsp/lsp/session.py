@@ -16,6 +16,7 @@ from lsprotocol import types as lsp
 from goose_lsp.ipc.messages import Status
 from goose_lsp.ipc.uri import path_of
 from goose_lsp.lsp.convert import Encoding, apply_changes, to_point
+from goose_lsp.lsp.notebooks import Notebooks, Place, in_cell
 from goose_lsp.lsp.options import ClientOptions
 from goose_lsp.lsp.outbox import Outbox
 from goose_lsp.lsp.selection import as_if_selected, select
@@ -88,14 +89,21 @@ class Session:
         self.options = ClientOptions()
         self.last: Completion | None = None
         self.daemon = connect(self.document_text)
+        self.notebooks = Notebooks()
         self._documents: dict[str, Document] = {}
+        self._joined: dict[str, Document] = {}  # notebooks as the daemon was told of them last
         self._folders: dict[str, str] = {}  # uri → path
         self._outbox = Outbox()
         self._selection_ids = count()
+        self._versions = count(1)  # of joined notebooks
+
+    def enable(self, is_enabled: bool) -> None:
+        """Suggestions on or off, until the editor's settings say otherwise."""
+        self.options = replace(self.options, is_enabled=is_enabled)
 
     def document_text(self, uri: str) -> tuple[int, str, str] | None:
         """Version, language and text of an open document, for a daemon that lost it."""
-        document = self._documents.get(uri)
+        document = self._joined.get(uri) or self._documents.get(uri)
         return (document.version, document.language, document.text) if document else None
 
     def set_folders(self, uris: Iterable[str]) -> None:
@@ -114,6 +122,10 @@ class Session:
 
     def open(self, document: Document) -> None:
         self._documents[document.uri] = document
+        if self.notebooks.place_of(document.uri) is None:
+            self._tell(document)
+
+    def _tell(self, document: Document) -> None:
         news = (document.uri, document.version, document.language, document.text)
         self._outbox.put(partial(self.daemon.open, *news))
 
@@ -126,19 +138,36 @@ class Session:
             return
         edits = apply_changes(document, changes, self.encoding)
         from_version, document.version = document.version, version
-        self._outbox.put(partial(self.daemon.change, uri, from_version, version, edits))
+        if self.notebooks.place_of(uri) is None:
+            self._outbox.put(partial(self.daemon.change, uri, from_version, version, edits))
 
     def close(self, uri: str) -> None:
-        if self._documents.pop(uri, None) is not None:
+        is_open = self._documents.pop(uri, None) is not None
+        if is_open and self.notebooks.place_of(uri) is None:
+            self._outbox.put(partial(self.daemon.close, uri))
+
+    def close_notebook(self, uri: str, cells: Iterable[str]) -> None:
+        for cell in cells:
+            self._documents.pop(cell, None)
+        self.notebooks.close(uri)
+        if self._joined.pop(uri, None) is not None:
             self._outbox.put(partial(self.daemon.close, uri))
 
     def accept(self, uri: str, text: str) -> None:
         """The editor has inserted an item's text."""
-        self._outbox.put(partial(self.daemon.accepted, uri, text))
+        self._outbox.put(partial(self.daemon.accepted, self._known_as(uri), text))
+
+    def shown(self, uri: str, text: str) -> None:
+        """The editor shows an item's text. Known so far: that it is still of use."""
+        logger.debug("an item of %d characters is shown", len(text))
 
     def reject(self, uri: str, text: str) -> None:
         """The user has turned an item down."""
-        self._outbox.put(partial(self.daemon.rejected, uri, text))
+        self._outbox.put(partial(self.daemon.rejected, self._known_as(uri), text))
+
+    def _known_as(self, uri: str) -> str:
+        place = self.notebooks.place_of(uri)
+        return uri if place is None else place.notebook
 
     async def complete(self, request: CursorRequest) -> Answer:
         """The answer, remembered as the last one; empty with a reason when there is nothing to offer."""
@@ -147,6 +176,8 @@ class Session:
             nowhere = Document(request.uri, 0, "", "")
             return self._answer(nowhere, Point(0, 0), _empty(Point(0, 0), Reason.UNKNOWN_DOCUMENT))
         point = to_point(document, request.position, self.encoding)
+        if not self.options.is_enabled:
+            return self._answer(document, point, _empty(point, Reason.DISABLED))
         try:
             completion = await self._ask(document, point, request)
         except asyncio.CancelledError:
@@ -165,10 +196,13 @@ class Session:
         version = document.version
         try:
             async with asyncio.timeout(request.deadline_ms / 1000 or None):
-                if request.selected is None:
-                    completion = await self._ask_daemon(document, point, request)
-                else:
+                place = self.notebooks.place_of(document.uri)
+                if request.selected is not None:
                     completion = await self._ask_selected(document, request)
+                elif place is not None:
+                    completion = await self._ask_cell(place, point, request)
+                else:
+                    completion = await self._ask_daemon(document, point, request)
         except TimeoutError:
             return _empty(point, Reason.DEADLINE)
         if self._documents.get(document.uri) is not document or document.version != version:
@@ -193,6 +227,19 @@ class Session:
             tab_size=formatting.tab_size if formatting else 0,
             insert_spaces=formatting.insert_spaces if formatting else True,
         )
+
+    async def _ask_cell(self, place: Place, point: Point, request: CursorRequest) -> Completion:
+        """A cell is completed as what its notebook is: one text with the cells above and below it."""
+        joined = place.joined(self._documents, point)
+        document, told = joined.document, self._joined.get(place.notebook)
+        if told is None or (told.language, told.lines) != (document.language, document.lines):
+            document.version = next(self._versions)
+            self._joined[document.uri] = document.snapshot()
+            self._tell(document)
+        else:
+            document = told
+        completion = await self._ask_daemon(document, joined.cursor, request)
+        return in_cell(completion, joined, point)
 
     async def _ask_selected(self, document: Document, request: CursorRequest) -> Completion:
         """What follows a menu entry once it is accepted: asked on a passing copy where it already is."""

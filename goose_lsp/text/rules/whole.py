@@ -4,6 +4,7 @@ import re
 
 from goose_lsp.text.rules.brackets import unmatched
 
+_CLOSER = re.compile(r"[)\]}]")
 # What a line that is to be followed by others of its statement ends with.
 _GOES_ON = (":", ",", "\\", "=")
 _LINE_END = re.compile(r"(?<=\S)[ \t]*\n")
@@ -12,9 +13,12 @@ _LINE_END = re.compile(r"(?<=\S)[ \t]*\n")
 def whole_lines(text: str) -> str:
     """Up to its last line end at which it has closed all it has opened; where there is none, to its last line end.
 
-    A text of one line stays as it is.
+    A text of one line ends behind the last bracket that closed all it had opened, if anything is open at its end and
+    there is such a bracket.
     """
     ends = _ends(text)
+    if not ends and not _is_closed(text):
+        ends = [match.end() for match in _CLOSER.finditer(text) if _is_closed(text[: match.end()])]
     closed = (end for end in reversed(ends) if _is_closed(text[:end]))
     return text[: next(closed, ends[-1] if ends else len(text))]
 

@@ -33,11 +33,11 @@ class Editor:
     def close(self) -> None: ...
 
     def notify(self, method: str, params: Any) -> None:
-        self._send({"method": method, "params": params})
+        self.send({"method": method, "params": params})
 
     def start(self, method: str, params: Any = None) -> int:
         self._n_requests += 1
-        self._send({"id": self._n_requests, "method": method, "params": params})
+        self.send({"id": self._n_requests, "method": method, "params": params})
         return self._n_requests
 
     async def ask(self, method: str, params: Any = None) -> Any:
@@ -57,7 +57,7 @@ class Editor:
         item = {"uri": URI, "version": 5, "languageId": "python", "text": text}
         self.notify("textDocument/didOpen", {"textDocument": item})
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         self.server.protocol.receive(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
 

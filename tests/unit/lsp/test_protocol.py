@@ -158,7 +158,19 @@ _JSON = st.recursive(
     max_leaves=5,
 )
 _METHODS = st.sampled_from(
-    ["initialize", "shutdown", "textDocument/didOpen", "textDocument/didChange", "textDocument/didClose", "textDocument/inlineCompletion", "textDocument/completion", "workspace/executeCommand", "workspace/didChangeConfiguration", "$/setTrace", "$/cancelRequest"]
+    [
+        "initialize",
+        "shutdown",
+        "textDocument/didOpen",
+        "textDocument/didChange",
+        "textDocument/didClose",
+        "textDocument/inlineCompletion",
+        "textDocument/completion",
+        "workspace/executeCommand",
+        "workspace/didChangeConfiguration",
+        "$/setTrace",
+        "$/cancelRequest",
+    ]
 )
 _KEYS = st.sampled_from(["id", "method", "params", "result", "error", "jsonrpc"])
 

@@ -14,6 +14,8 @@ from goose_lsp.text.rules.whole import is_whole_so_far, whole_lines
         ("x = 1\n\n  \ny =", "x = 1"),
         ("x = 1\nif y:\n    z", "x = 1"),
         ("x = f(", "x = f("),
+        ("x = [a] + [b] + [", "x = [a] + [b]"),
+        ("x = f(a) + b + c", "x = f(a) + b + c"),
         ("\n", "\n"),
         ("", ""),
     ],
