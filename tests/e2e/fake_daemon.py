@@ -18,6 +18,7 @@ from goose_lsp.ipc.messages import (
     Hello,
     Message,
     OpenDocument,
+    OpenWorkspace,
     Status,
     Welcome,
     decode,
@@ -35,6 +36,7 @@ class FakeDaemon:
     def __init__(self, folder: Path) -> None:
         self.documents: dict[str, Document] = {}
         self.asked: list[Complete] = []
+        self.folders: list[str] = []
         self.cancelled: list[int] = []
         self.accepted: list[Accepted] = []
         self.reply: Callable[[Document, Point], str] = lambda _document, _point: ""
@@ -103,6 +105,8 @@ class FakeDaemon:
                 self.has_cancelled.set()
             case Accepted():
                 self.accepted.append(message)
+            case OpenWorkspace():
+                self.folders = message.folders
             case AskStatus():
                 self._send(connection, self._status(message))
             case _:

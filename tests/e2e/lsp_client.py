@@ -10,6 +10,8 @@ from queue import Queue
 from threading import Thread
 from typing import Any
 
+from tests.metamodel import meta_model
+
 TIMEOUT_S = 30.0
 SERVER = (
     "import sys; from goose_lsp.config import load_settings;"
@@ -18,7 +20,10 @@ SERVER = (
 
 
 class LspClient:
-    """Fails on any byte that is not a frame, and keeps what the server says unasked in `said`."""
+    """Fails on any byte that is not a frame, and keeps what the server says unasked in `said`.
+
+    Where the specification's model is at hand, nothing the server sends may be against it.
+    """
 
     def __init__(self, environ: Mapping[str, str], code: str = SERVER) -> None:
         self.process = subprocess.Popen(
@@ -33,6 +38,8 @@ class LspClient:
         assert self.process.stderr
         self.said: list[dict[str, Any]] = []
         self.stderr = b""
+        self.problems: list[str] = []  # with what the server sent
+        self._asked: dict[Any, str] = {}
         self._stdin, self._stdout = self.process.stdin, self.process.stdout
         self._heard: Queue[dict[str, Any] | None] = Queue()
         self._n_requests = 0
@@ -84,6 +91,7 @@ class LspClient:
 
     def start(self, method: str, params: Any = None) -> int:
         self._n_requests += 1
+        self._asked[self._n_requests] = method
         self._send({"id": self._n_requests, "method": method, "params": params})
         return self._n_requests
 
@@ -115,6 +123,7 @@ class LspClient:
         while not self._heard.empty():
             if (message := self._heard.get()) is not None:
                 self.said.append(message)
+        assert self.problems == []
         return code
 
     def close(self) -> None:
@@ -145,7 +154,10 @@ class LspClient:
                 break
             while self._stdout.readline() != b"\r\n":
                 continue
-            self._heard.put(json.loads(self._stdout.read(int(header[16:]))))
+            message = json.loads(self._stdout.read(int(header[16:])))
+            if (model := meta_model()) is not None:
+                self.problems += model.problems(message, self._asked.get(message.get("id")))
+            self._heard.put(message)
         self._heard.put(None)
 
     def _read_stderr(self) -> None:
