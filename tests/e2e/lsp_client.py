@@ -57,7 +57,8 @@ class LspClient:
         **params: Any,
     ) -> dict[str, Any]:
         """Returns the server's capabilities; an editor with inline completion unless told otherwise."""
-        client = dict(capabilities or {"textDocument": {"inlineCompletion": {}}})
+        client: dict[str, Any] = {"textDocument": {"inlineCompletion": {}}}
+        client = dict(client if capabilities is None else capabilities)
         if encodings:
             client["general"] = {"positionEncodings": list(encodings)}
         whole = {"processId": os.getpid(), "rootUri": None, "capabilities": client, **params}
