@@ -109,6 +109,12 @@ def _parser() -> _Parser:
         const=_serve_stdio,
         help="run the language server on stdin and stdout",
     )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="with --stdio: write what is said, your code included, to FILE",
+    )
     # Editors built on vscode-languageclient may add it after --stdio.
     parser.add_argument("--clientProcessId", help=argparse.SUPPRESS)
     _add_commands(parser)
@@ -173,7 +179,7 @@ def _no_command(args: argparse.Namespace, settings: Settings) -> int:
 def _serve_stdio(args: argparse.Namespace, settings: Settings) -> int:
     from goose_lsp.lsp.server import run_stdio
 
-    return run_stdio(settings)
+    return run_stdio(settings, args.record)
 
 
 def _demo(args: argparse.Namespace, settings: Settings) -> int:

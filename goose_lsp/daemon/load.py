@@ -44,7 +44,7 @@ PAPER_BUDGET = 60  # the published one
 # Snippets stand before all else: where they change, the whole prompt is read again.
 MAX_READING_MS = 300.0
 # From this share of the tokens allowed on, a text ends where it is complete: the limit would cut it in its middle.
-_ENOUGH = 0.5
+_ENOUGH = 0.6
 
 
 @dataclass(slots=True)

@@ -4,9 +4,12 @@ import asyncio
 import logging
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from goose_lsp.config import Settings
+from goose_lsp.errors import ConfigError
+from goose_lsp.lsp.recorder import CLIENT, Recorder, RecordingWriter, Writer
 from goose_lsp.lsp.stdio import ClientWriter, take_over_stdout
 from goose_lsp.lsp.wire import BadFrameError, read_body
 
@@ -16,9 +19,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def run_stdio(settings: Settings) -> int:
-    """Serve one client until it leaves; the exit code the specification asks for."""
-    writer = ClientWriter(take_over_stdout())
+def run_stdio(settings: Settings, record: Path | None = None) -> int:
+    """Serve one client until it leaves; the exit code the specification asks for.
+
+    Raises `ConfigError` where what is said cannot be recorded in that file.
+    """
+    writer: Writer = ClientWriter(take_over_stdout())
+    recorder = _recorder(record) if record else None
+    if recorder:
+        writer = RecordingWriter(writer, recorder)
     # Only now: nothing that is imported may print into the protocol.
     from goose_lsp.ipc.client import DaemonClient  # noqa: PLC0415
     from goose_lsp.lsp.consent import configured_model  # noqa: PLC0415
@@ -31,15 +40,26 @@ def run_stdio(settings: Settings) -> int:
     server = GooseServer(session, configured_model(settings))
     server.protocol.set_writer(writer)  # type: ignore[arg-type]  # only write and close are used
     try:
-        asyncio.run(_serve(sys.stdin.buffer, server.protocol))
+        asyncio.run(_serve(sys.stdin.buffer, server.protocol, recorder))
     except (KeyboardInterrupt, SystemExit):
         pass  # `exit` ends the loop so
     finally:
         server.shutdown()  # type: ignore[no-untyped-call]
+        if recorder:
+            recorder.close()
     return server.protocol.exit_code
 
 
-async def _serve(stream: BinaryIO, protocol: "GooseProtocol") -> None:
+def _recorder(file: Path) -> Recorder:
+    try:
+        return Recorder(file)
+    except OSError as error:
+        raise ConfigError(f"--record: {file} cannot be written: {error.strerror}") from None
+
+
+async def _serve(
+    stream: BinaryIO, protocol: "GooseProtocol", recorder: Recorder | None = None
+) -> None:
     """Hand on the client's messages one by one until it leaves."""
     loop, reader = asyncio.get_running_loop(), ThreadPoolExecutor(1, "stdin")
     while True:
@@ -50,4 +70,6 @@ async def _serve(stream: BinaryIO, protocol: "GooseProtocol") -> None:
             continue
         if body is None:
             return
+        if recorder:
+            recorder.note(CLIENT, body)
         protocol.receive(body)

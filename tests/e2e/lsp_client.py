@@ -109,6 +109,13 @@ class LspClient:
     def notify(self, method: str, params: Any) -> None:
         self._send({"method": method, "params": params})
 
+    def play(self, message: dict[str, Any]) -> None:
+        """Send a recorded message; a request is waited for, so that what follows meets the same server."""
+        self._asked[message.get("id")] = message.get("method", "")
+        self._send(message)
+        if "id" in message and "method" in message:
+            self.wait(message["id"])
+
     def leave(self) -> int:
         """Shut down as an editor does; the exit code."""
         self.ask("shutdown")
