@@ -60,6 +60,7 @@ class DaemonClient:
         self._folders: list[str] = []
         self._opened: dict[str, tuple[int, str, str]] = {}  # used without `document_text`
         self._sent_versions: dict[str, int | None] = {}  # open uris; None: not sent yet
+        self._too_large: set[str] = set()  # open uris whose text fits into no frame
         self._connection: Connection | None = None
         self._connecting: asyncio.Task[Connection] | None = None
         self._request_ids = count(1)
@@ -95,6 +96,7 @@ class DaemonClient:
 
     async def close(self, uri: str) -> None:
         self._opened.pop(uri, None)
+        self._too_large.discard(uri)
         was_sent = self._sent_versions.pop(uri, None) is not None
         if was_sent and (connection := self._live_connection()) is not None:
             connection.send(CloseDocument(uri))
@@ -151,6 +153,9 @@ class DaemonClient:
             return empty_completion(point, Reason.DAEMON_UNAVAILABLE, detail)
         except GooseError as error:
             return empty_completion(point, Reason.DAEMON_UNAVAILABLE, str(error))
+        if uri in self._too_large:
+            detail = "the daemon was not sent this document: it is larger than one message may be"
+            return empty_completion(point, Reason.DOCUMENT_TOO_LARGE, detail)
         return await self._ask(connection, request, point)
 
     async def status(self) -> Status | None:
@@ -257,6 +262,9 @@ class DaemonClient:
         version, language, text = found
         if _send_news(connection, OpenDocument(uri, version, language, text)):
             self._sent_versions[uri] = version
+            self._too_large.discard(uri)
+        else:
+            self._too_large.add(uri)
 
 
 def _send_news(connection: Connection, news: OpenDocument | ChangeDocument) -> bool:

@@ -157,7 +157,12 @@ def test_a_document_larger_than_a_frame_costs_only_itself(
             await client.open("b", 1, "python", "x" * 2000)
             assert await text_held(rig, client) == "one"
             answer = await client.complete("b", 1, ORIGIN)
-            assert answer.reason is Reason.UNKNOWN_DOCUMENT
+            assert answer.reason is Reason.DOCUMENT_TOO_LARGE
+            await client.close("b")
+            await client.open("b", 2, "python", "x")
+            assert not (await client.complete("b", 2, ORIGIN, deadline_ms=1)).reason.startswith(
+                "document"
+            )
 
     monkeypatch.setattr("goose_lsp.ipc.messages.MAX_FRAME_BYTES", 1000)
     run_async(act())
