@@ -64,6 +64,7 @@ class IndexSettings:
 class DaemonSettings:
     idle_exit_s: int = 1800  # ends after this long without a client; 0: never
     start_timeout_s: int = 30
+    look_ahead: bool = True  # what comes after a suggestion is worked out while nobody asks
     nice: int = 0  # how far the daemon steps back behind other programs, 0 to 19 (Unix)
     log_level: str = "info"
 

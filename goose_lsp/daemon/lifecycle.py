@@ -110,13 +110,10 @@ def _log_to_file(settings: Settings) -> None:
 class _Daemon:
     """Startup, main loop and shutdown, in that order."""
 
-    def __init__(
-        self, settings: Settings, endpoint: Endpoint, load: Load, *, looks_ahead: bool = True
-    ) -> None:
+    def __init__(self, settings: Settings, endpoint: Endpoint, load: Load) -> None:
         self._settings = settings
         self._endpoint = endpoint
         self._load = load
-        self._looks_ahead = looks_ahead
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -146,7 +143,7 @@ class _Daemon:
             end.set,
             loop.call_later,
             workspaces=workspaces,
-            looks_ahead=self._looks_ahead,
+            looks_ahead=self._settings.daemon.look_ahead,
         )
         server = Server(service, os.getpid())
         worker.start()

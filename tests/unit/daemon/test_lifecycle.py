@@ -150,6 +150,24 @@ def test_a_daemon_without_a_limit_stays(tmp_path: Path, endpoint: Endpoint) -> N
         run_async(wait_briefly())
 
 
+class _ServedError(Exception):
+    """Enough has been seen."""
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_looking_ahead_is_a_setting(
+    tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, is_wanted: bool
+) -> None:
+    def service(*_: object, looks_ahead: bool, **__: object) -> None:
+        assert looks_ahead is is_wanted
+        raise _ServedError
+
+    monkeypatch.setattr(lifecycle, "Service", service)
+    settings = replace(settings_in(tmp_path), daemon=DaemonSettings(look_ahead=is_wanted))
+    with pytest.raises(_ServedError):
+        run_async(lifecycle._Daemon(settings, endpoint, no_model).run())
+
+
 class _IdleServer:
     def __init__(self, idle_s: float) -> None:
         self.idle_s = idle_s
