@@ -7,9 +7,8 @@ if TYPE_CHECKING:
     from goose_lsp.lsp.handlers import GooseServer
 
 
-def _shown(ls: "GooseServer", params: Any) -> None:
-    if (item := _item_of(params)) is not None:
-        ls.session.shown(*item)
+def _unused(ls: "GooseServer", params: Any) -> None:
+    """What is shown is not counted, and whichever document is asked about has the focus."""
 
 
 def _partially_accepted(ls: "GooseServer", params: Any) -> None:
@@ -22,16 +21,12 @@ def _partially_accepted(ls: "GooseServer", params: Any) -> None:
         ls.session.accept(uri, text)
 
 
-def _focused(ls: "GooseServer", params: Any) -> None:
-    """Nothing depends on it: whichever document is asked about has the focus."""
-
-
 Handler = Callable[["GooseServer", Any], None]
 
 COPILOT: dict[str, Handler] = {
-    "textDocument/didShowCompletion": _shown,
+    "textDocument/didShowCompletion": _unused,
     "textDocument/didPartiallyAcceptCompletion": _partially_accepted,
-    "textDocument/didFocus": _focused,
+    "textDocument/didFocus": _unused,
 }
 
 

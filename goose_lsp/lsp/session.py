@@ -157,10 +157,6 @@ class Session:
         """The editor has inserted an item's text."""
         self._outbox.put(partial(self.daemon.accepted, self._known_as(uri), text))
 
-    def shown(self, uri: str, text: str) -> None:
-        """The editor shows an item's text. Known so far: that it is still of use."""
-        logger.debug("an item of %d characters is shown", len(text))
-
     def reject(self, uri: str, text: str) -> None:
         """The user has turned an item down."""
         self._outbox.put(partial(self.daemon.rejected, self._known_as(uri), text))
